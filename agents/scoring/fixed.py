@@ -1,0 +1,67 @@
+"""Answers read from a file, for tests and for trying out a policy without a model.
+
+The file is one JSON object from ticket id to that ticket's answers. It is read once, when the scorer is
+opened; a ticket whose id is not in it has no answers, and so goes to review.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from ticketgate.agents.scoring.scorer import ScorerError, Scores
+from ticketgate.codecs.decision import ModelRef
+from ticketgate.codecs.questions import Question
+from ticketgate.codecs.strict import JsonValue, Malformed, decode
+from ticketgate.codecs.ticket import Ticket
+
+SETTING = "TICKETGATE_SCORER"
+
+
+class FixedScorer:
+    """Gives each ticket id its written answers, whatever the questions are."""
+
+    def __init__(self, answers: Mapping[str, Mapping[str, JsonValue]], *, model: ModelRef) -> None:
+        self._answers = answers
+        self._model = model
+
+    @classmethod
+    def from_file(cls, path: Path) -> Self:
+        """Read the file; its SHA-256 is the model's hash. Raises ScorerError, naming what is wrong in it."""
+        try:
+            content = path.read_bytes()
+        except OSError as err:
+            raise ScorerError(
+                f"cannot read the fixed answers {path}: {err.strerror or err}",
+                remedy="set it to fixed:PATH of a readable JSON file",
+                setting=SETTING,
+            ) from err
+        # The file is the operator's own: the limit that protects from a stranger's ticket is not meant for it.
+        value = decode(content, max_bytes=max(len(content), 1))
+        if isinstance(value, Malformed):
+            raise _unusable(path, value.reason)
+        if not isinstance(value, dict):
+            raise _unusable(path, "not an object")
+        answers: dict[str, Mapping[str, JsonValue]] = {}
+        for ticket_id, given in value.items():
+            if not isinstance(given, dict):
+                raise _unusable(path, f'the answers of "{ticket_id}" are not an object')
+            answers[ticket_id] = given
+        return cls(answers, model=ModelRef(id="fixed", hash=hashlib.sha256(content).hexdigest()))
+
+    @property
+    def model(self) -> ModelRef:
+        """`fixed`, with the SHA-256 of the file."""
+        return self._model
+
+    def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
+        """The written answers of each ticket, unchanged, also those to questions nobody asked."""
+        return tuple(Scores(answers=self._answers.get(ticket.id, {})) for ticket in tickets)
+
+
+def _unusable(path: Path, reason: str) -> ScorerError:
+    return ScorerError(
+        f"fixed answers {path}: {reason}",
+        remedy="give one JSON object from ticket id to answers",
+        setting=SETTING,
+    )
