@@ -1,0 +1,303 @@
+"""Apache Kafka in KRaft mode from a folder of jars, without Docker: one broker, or a cluster of three.
+
+Promise: `start` returns once every broker is a member of the cluster; `stop`, `kill` and `start` keep port and data.
+Relies on: Java 17 or newer and the jars that `make kafka-jars` fetches (java.py). Source: DESIGN section 10.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ticketgate.streams.embedded.java import find_jars, find_java
+from ticketgate.streams.embedded.process import (
+    HOST,
+    Part,
+    PartFailed,
+    Process,
+    free_port,
+    remove,
+    temporary_folder,
+)
+from ticketgate.streams.embedded.wire import broker_ids
+
+# The same for all: a folder given again must hold the cluster that its meta.properties name.
+CLUSTER_ID = "dGlja2V0Z2F0ZS1sb2NhbA"
+# Three JVMs on two busy cores have been seen to need 25 s; a wrong setting fails at once, without waiting for this.
+START_TIMEOUT_S = 90.0
+FORMAT_TIMEOUT_S = 60.0
+
+# C1 alone and the serial collector: a broker of tests starts sooner and leaves the cores to what is tested.
+JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+LOG4J = """\
+status = error
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{ISO8601} %p %c{1}: %m%n
+rootLogger.level = info
+rootLogger.appenderRef.out.ref = out
+"""
+
+# Defaults of all brokers started here, over Kafka's own; `properties` of the caller go over these.
+QUICK = {
+    "auto.create.topics.enable": "false",
+    # Kafka waits 3 s for more members before the first rebalance of a group.
+    "group.initial.rebalance.delay.ms": "0",
+    # Kafka refuses sessions under 6 s; tests of a killed member need not wait as long.
+    "group.min.session.timeout.ms": "500",
+    # 50 partitions each by default: most of the time that a first consumer or transaction waits.
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "transaction.max.timeout.ms": "900000",
+    # A transaction whose producer vanished is aborted at its time-out, looked at every 10 s by default.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    # A broker killed and started again is refused as a duplicate until its old session ends: 9 s by default.
+    "broker.heartbeat.interval.ms": "500",
+    "broker.session.timeout.ms": "3000",
+    # The cleaner takes 128 MiB of the 256 MiB heap by default, and index files 10 MiB a segment.
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "log.index.size.max.bytes": "1048576",
+    "num.io.threads": "4",
+    "num.network.threads": "2",
+    "background.threads": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    node: int
+    port: int
+    controller_port: int
+
+    @property
+    def voter(self) -> str:
+        return f"{self.node}@{HOST}:{self.controller_port}"
+
+
+class KafkaNode(Part):
+    """One broker, controller as well, of a cluster whose members are all started here. Made by the classes below."""
+
+    def __init__(
+        self,
+        address: _Address,
+        *,
+        members: Sequence[_Address],
+        folder: Path,
+        own_folder: Path | None,
+        properties: Mapping[str, str],
+        jars: Path,
+        start_timeout_s: float,
+    ) -> None:
+        folder = folder.resolve()
+        self.port = address.port
+        self.node_id = address.node
+        self._folder = folder
+        self._members = len(members)
+        self._properties = _properties(address, members, folder / "data") | dict(properties)
+        self._java = (
+            str(find_java()),
+            *JVM_OPTIONS,
+            "-cp",
+            f"{jars}/*",
+            f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
+        )
+        super().__init__(
+            Process(
+                part=f"Kafka broker {address.node} ({HOST}:{address.port})",
+                command=(*self._java, "kafka.Kafka", str(self._configuration)),
+                log_file=folder / "broker.log",
+                is_ready=self._is_member,
+                start_timeout_s=start_timeout_s,
+                temporary=() if own_folder is None else (own_folder,),
+            ),
+            own_folder=own_folder,
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client's `bootstrap_servers` takes: this broker's "127.0.0.1:PORT"."""
+        return f"{HOST}:{self.port}"
+
+    def start(self) -> None:
+        """Format the storage if it is new, start, and wait until all members of the cluster are known here."""
+        self.begin()
+        self._process.wait_ready()
+
+    def begin(self) -> None:
+        """Format the storage if it is new, and start; returns before the broker answers."""
+        self._write_configuration()
+        if not (self._folder / "data" / "meta.properties").exists():
+            self._format()
+        self._process.launch()
+
+    def wait_ready(self) -> None:
+        """Block until all members of the cluster are known here; `PartFailed` if that does not come."""
+        self._process.wait_ready()
+
+    @property
+    def _configuration(self) -> Path:
+        return self._folder / "server.properties"
+
+    def _is_member(self) -> bool:
+        return len(broker_ids(HOST, self.port)) == self._members
+
+    def _write_configuration(self) -> None:
+        (self._folder / "data").mkdir(parents=True, exist_ok=True)
+        (self._folder / "log4j2.properties").write_text(LOG4J)
+        lines = (f"{name}={value}\n" for name, value in self._properties.items())
+        self._configuration.write_text("".join(lines))
+
+    def _format(self) -> None:
+        command = (
+            *self._java,
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            CLUSTER_ID,
+            "-c",
+            str(self._configuration),
+        )
+        with self.log_file.open("ab") as out:
+            code = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                timeout=FORMAT_TIMEOUT_S,
+                check=False,
+            ).returncode
+        if code != 0:
+            raise PartFailed("Kafka's storage", f"was not formatted (code {code})", log_file=self.log_file)
+
+
+class Kafka(KafkaNode):
+    """One broker of Apache Kafka, its own controller, on 127.0.0.1.
+
+    `data` is a folder to keep (made if missing; given again, the broker comes up with its records); without it the
+    data are temporary and go with `close`. `properties` are Kafka's own and go over QUICK.
+    Raises `PartMissing` (no Java, no jars) when made, `PartFailed` with the log's tail when it does not start.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: Path | None = None,
+        port: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        jars: Path | None = None,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> None:
+        jars = find_jars(jars)
+        find_java()
+        address = _Address(1, port or free_port(), free_port())
+        own_folder = temporary_folder("kafka") if data is None else None
+        super().__init__(
+            address,
+            members=(address,),
+            folder=data or own_folder or Path(),
+            own_folder=own_folder,
+            properties=properties or {},
+            jars=jars,
+            start_timeout_s=start_timeout_s,
+        )
+
+
+class KafkaCluster:
+    """Several brokers, each a controller too, on 127.0.0.1; topics have a replica on each of the first three.
+
+    `nodes[i]` can be killed, paused and started again alone. A topic made with replication 3 takes acks=all writes
+    while two of its replicas live. Arguments and errors as with `Kafka`.
+    """
+
+    def __init__(
+        self,
+        *,
+        nodes: int = 3,
+        data: Path | None = None,
+        properties: Mapping[str, str] | None = None,
+        jars: Path | None = None,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> None:
+        jars = find_jars(jars)
+        find_java()
+        addresses = [_Address(number, free_port(), free_port()) for number in range(1, nodes + 1)]
+        self._own_folder = temporary_folder("kafka-cluster") if data is None else None
+        folder = data or self._own_folder or Path()
+        self.nodes = tuple(
+            KafkaNode(
+                address,
+                members=addresses,
+                folder=folder / f"node-{address.node}",
+                own_folder=None if self._own_folder is None else folder / f"node-{address.node}",
+                properties=properties or {},
+                jars=jars,
+                start_timeout_s=start_timeout_s,
+            )
+            for address in addresses
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        """All brokers, as a client's `bootstrap_servers` takes them."""
+        return ",".join(node.bootstrap for node in self.nodes)
+
+    def start(self) -> None:
+        """Start all brokers that do not run; returns once each knows all."""
+        idle = [node for node in self.nodes if not node.is_running]
+        for node in idle:
+            node.begin()
+        for node in idle:
+            node.wait_ready()
+
+    def stop(self) -> None:
+        """End all brokers in order; data and ports stay, for `start`."""
+        for node in self.nodes:
+            node.stop()
+
+    def close(self) -> None:
+        """End all for good; temporary data go."""
+        for node in self.nodes:
+            node.close()
+        if self._own_folder is not None:
+            remove(self._own_folder)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _properties(address: _Address, members: Sequence[_Address], data: Path) -> dict[str, str]:
+    copies = min(3, len(members))
+    in_sync = max(1, copies - 1)
+    return QUICK | {
+        "process.roles": "broker,controller",
+        "node.id": str(address.node),
+        "controller.quorum.voters": ",".join(member.voter for member in members),
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://{HOST}:{address.port},CONTROLLER://{HOST}:{address.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{address.port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": str(data),
+        "default.replication.factor": str(copies),
+        "min.insync.replicas": str(in_sync),
+        "offsets.topic.replication.factor": str(copies),
+        "transaction.state.log.replication.factor": str(copies),
+        "transaction.state.log.min.isr": str(in_sync),
+        "share.coordinator.state.topic.replication.factor": str(copies),
+        "share.coordinator.state.topic.min.isr": str(in_sync),
+    }

@@ -1,0 +1,278 @@
+"""One child process of the demo or the tests: started, watched until it answers, stopped by its id.
+
+Promise: `start` returns only once the part answers, or raises with the tail of its log; whatever was started ends
+with `close`, and at the latest with this process, however it ends (see guard.py).
+Relies on: the command stays in the foreground and binds 127.0.0.1.
+"""
+
+import contextlib
+import logging
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ticketgate.streams.embedded import guard
+
+log = logging.getLogger(__name__)
+
+HOST = "127.0.0.1"
+LOG_TAIL_LINES = 25
+POLL_S = 0.05
+
+# Outgoing connections take their ports from 32768 upwards (Linux) or 49152 upwards (macOS). A part that is killed
+# and started again on its old port would find it taken by one of them, now and then; below, it never does.
+PORTS = range(18_000, 32_000)
+
+_handed_out: set[int] = set()
+
+
+class PartMissing(Exception):
+    """Something that a part needs is not installed. Not retried: the message names the remedy."""
+
+
+class PartFailed(Exception):
+    """A part was started and did not come to answer; the message ends with the tail of its log."""
+
+    def __init__(self, part: str, reason: str, *, log_file: Path) -> None:
+        super().__init__(f"{part} {reason}; the end of {log_file}:\n{_tail(log_file)}")
+        self.part, self.reason, self.log_file = part, reason, log_file
+
+
+class Process:
+    """A part's process. Not thread-safe; `start` blocks, so call it by `asyncio.to_thread` from a loop.
+
+    `command` is the whole command line; `folder` keeps the log; `temporary` folders are removed with `close`.
+    """
+
+    def __init__(
+        self,
+        *,
+        part: str,
+        command: Sequence[str],
+        log_file: Path,
+        is_ready: Callable[[], bool],
+        start_timeout_s: float,
+        temporary: Sequence[Path] = (),
+    ) -> None:
+        self._part = part
+        self._command = tuple(command)
+        self._is_ready = is_ready
+        self._start_timeout_s = start_timeout_s
+        self._temporary = tuple(temporary)
+        self._child: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self.log_file = log_file
+
+    @property
+    def pid(self) -> int:
+        """The id of the running process; `RuntimeError` if none runs."""
+        return self._running().pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives; a paused one does."""
+        return self._child is not None and self._child.poll() is None
+
+    def launch(self) -> None:
+        """Start the process without waiting for it; `wait_ready` waits."""
+        if self.is_running:
+            raise RuntimeError(f"{self._part} runs already, as process {self.pid}")
+        self._release_guard()
+        # Before the child, so that there is no moment in which a child lives unguarded.
+        self._guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(Path(guard.__file__).resolve()), *map(str, self._temporary)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self.log_file.parent.mkdir(parents=True, exist_ok=True)
+        with self.log_file.open("ab") as out:
+            # A session of its own: Ctrl-C at the terminal must reach the worker, which drains, and not its broker.
+            self._child = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        told = self._guard.stdin
+        if told is not None:
+            told.write(b"%d\n" % self._child.pid)
+            told.flush()
+        log.debug("%s started as process %d, log %s", self._part, self._child.pid, self.log_file)
+
+    def wait_ready(self) -> None:
+        """Block until the part answers; `PartFailed` if it ends before, or does not within the start time-out."""
+        deadline = time.monotonic() + self._start_timeout_s
+        while not self._is_ready():
+            if not self.is_running:
+                code = self._child.returncode if self._child is not None else None
+                self.kill()
+                raise PartFailed(
+                    self._part, f"ended with code {code} before it answered", log_file=self.log_file
+                )
+            if time.monotonic() > deadline:
+                self.kill()
+                reason = f"did not answer within {self._start_timeout_s:g} s"
+                raise PartFailed(self._part, reason, log_file=self.log_file)
+            time.sleep(POLL_S)
+
+    def stop(self, *, grace_s: float) -> None:
+        """End the process in order (SIGTERM), or after `grace_s` seconds by SIGKILL. Nothing happens if none runs."""
+        if self._child is not None and self.is_running:
+            self.resume()  # a stopped process never sees SIGTERM
+            self._child.terminate()
+            try:
+                self._child.wait(grace_s)
+            except subprocess.TimeoutExpired:
+                log.warning("%s did not stop within %g s; killed", self._part, grace_s)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process at once (SIGKILL) and wait until it is gone. Nothing happens if none runs."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+        self._release_guard()
+
+    def pause(self) -> None:
+        """Stop the process in its tracks (SIGSTOP); returns once it stands still."""
+        child = self._running()
+        child.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """Let a paused process run on (SIGCONT)."""
+        self._running().send_signal(signal.SIGCONT)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is None or self._child.poll() is not None:
+            raise RuntimeError(f"{self._part} does not run; call start()")
+        return self._child
+
+    def _release_guard(self) -> None:
+        if self._guard is None:
+            return
+        # A guard that is gone already leaves a broken pipe: there is nothing to release then.
+        with contextlib.suppress(BrokenPipeError):
+            self._guard.communicate(b"x")
+        self._guard = None
+
+
+class Part:
+    """What Kafka, Valkey and Tansu share as parts: start, stop, kill, pause, resume, and `with`.
+
+    `own_folder` is a temporary folder that `close` removes; None if the data are the caller's to keep.
+    """
+
+    # A broker that is told to stop flushes and leaves its group; beyond this it hangs.
+    STOP_GRACE_S = 20.0
+
+    def __init__(self, process: Process, *, own_folder: Path | None) -> None:
+        self._process = process
+        self._own_folder = own_folder
+
+    @property
+    def pid(self) -> int:
+        """The id of the running process; `RuntimeError` if none runs."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives; a paused one does."""
+        return self._process.is_running
+
+    @property
+    def log_file(self) -> Path:
+        """Where the part's standard output and error go."""
+        return self._process.log_file
+
+    def start(self) -> None:
+        """Start, or start again on the same port and data; returns once the part answers."""
+        self._process.launch()
+        self._process.wait_ready()
+
+    def stop(self) -> None:
+        """End in order; data and port stay, for `start`."""
+        self._process.stop(grace_s=self.STOP_GRACE_S)
+
+    def kill(self) -> None:
+        """SIGKILL; data and port stay, for `start`."""
+        self._process.kill()
+
+    def pause(self) -> None:
+        """SIGSTOP: connections stay open, nothing answers."""
+        self._process.pause()
+
+    def resume(self) -> None:
+        """SIGCONT after `pause`."""
+        self._process.resume()
+
+    def close(self) -> None:
+        """End for good: in order if the data folder is the caller's, else at once, and the data go."""
+        if self._own_folder is None:
+            self.stop()
+            return
+        self.kill()
+        remove(self._own_folder)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def free_port() -> int:
+    """A port on 127.0.0.1 that nobody listens on and that this process has not handed out before."""
+    # Random, so that two test runs on one machine do not try the same ports in the same order.
+    for port in random.sample(PORTS, k=200):
+        if port in _handed_out:
+            continue
+        with socket.socket() as probe:
+            # As servers do: a port whose last connection lingers in TIME_WAIT is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+        _handed_out.add(port)
+        return port
+    raise PartFailed("free port", "not found in 200 tries", log_file=Path(os.devnull))
+
+
+def temporary_folder(part: str) -> Path:
+    """A fresh folder for a part's data, readable by this user only."""
+    return Path(tempfile.mkdtemp(prefix=f"ticketgate-{part}-"))
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder with all in it; what cannot be removed is left and logged."""
+    shutil.rmtree(
+        folder, onerror=lambda _, path, error: log.warning("%s was not removed: %s", path, error[1])
+    )
+
+
+def _tail(log_file: Path) -> str:
+    try:
+        lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return "  (no log)"
+    return "\n".join(f"  {line}" for line in lines[-LOG_TAIL_LINES:]) or "  (empty)"
