@@ -1,11 +1,12 @@
 """Kill one process and remove its folders once the starter is gone.
 
 Promise: when the starter dies, even by SIGKILL, its part dies too and its temporary data go.
-Relies on: only the starter holds the writing end of this script's standard input, so its death is an end of file.
+Relies on: only the starter holds the writing end of this script's standard input; its death ends the file.
 
-A script, run by path with `python -I -S`; the product never imports it. Why not PR_SET_PDEATHSIG: that fires when
-the *thread* that forked ends, so a part started from a pool thread would die in the middle of a run; it needs a
-preexec hook, which is unsafe in a process with threads (onnxruntime has them); and only Linux knows it.
+A script, run by path with `python -I -S`. Why not PR_SET_PDEATHSIG: that fires when the *thread* that forked
+ends, so a part started from a pool thread would die in the middle of a run; it needs a preexec hook, which is
+unsafe in a process with threads (onnxruntime has them); and only Linux knows it. Why not atexit and signal
+handlers: a starter that is killed, or crashes in C, runs neither.
 
 Input: a line with the process id; then one byte, if the starter has stopped the part itself.
 """
@@ -36,7 +37,7 @@ def main() -> None:
 
 
 def _watch(pid: int) -> tuple[int, int | None] | None:
-    """The process id and, on Linux, a descriptor that stays bound to this process when the id is used again."""
+    """The id and, on Linux, a descriptor that stays bound to this process if the id is used again."""
     try:
         return pid, os.pidfd_open(pid)
     except ProcessLookupError:

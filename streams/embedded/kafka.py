@@ -1,10 +1,11 @@
 """Apache Kafka in KRaft mode from a folder of jars, without Docker: one broker, or a cluster of three.
 
-Promise: `start` returns once every broker is a member of the cluster; `stop`, `kill` and `start` keep port and data.
+Promise: `start` returns once every broker is a member of the cluster; `stop` and `kill` keep port and data.
 Relies on: Java 17 or newer and the jars that `make kafka-jars` fetches (java.py). Source: DESIGN section 10.
 """
 
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from ticketgate.streams.embedded.wire import broker_ids
 
 # The same for all: a folder given again must hold the cluster that its meta.properties name.
 CLUSTER_ID = "dGlja2V0Z2F0ZS1sb2NhbA"
-# Three JVMs on two busy cores have been seen to need 25 s; a wrong setting fails at once, without waiting for this.
+# Three JVMs need 6 s on two idle cores, and many times that on busy ones. A wrong setting fails at once.
 START_TIMEOUT_S = 90.0
 FORMAT_TIMEOUT_S = 60.0
 
@@ -80,7 +81,7 @@ class _Address:
 
 
 class KafkaNode(Part):
-    """One broker, controller as well, of a cluster whose members are all started here. Made by the classes below."""
+    """One broker, controller as well, of a cluster whose members are all started here."""
 
     def __init__(
         self,
@@ -124,20 +125,20 @@ class KafkaNode(Part):
         return f"{HOST}:{self.port}"
 
     def start(self) -> None:
-        """Format the storage if it is new, start, and wait until all members of the cluster are known here."""
+        """Format the storage if it is new, start, and wait until all members are known here."""
         self.begin()
-        self._process.wait_ready()
+        self.process.wait_ready()
 
     def begin(self) -> None:
         """Format the storage if it is new, and start; returns before the broker answers."""
         self._write_configuration()
         if not (self._folder / "data" / "meta.properties").exists():
             self._format()
-        self._process.launch()
+        self.process.launch()
 
     def wait_ready(self) -> None:
         """Block until all members of the cluster are known here; `PartFailed` if that does not come."""
-        self._process.wait_ready()
+        self.process.wait_ready()
 
     @property
     def _configuration(self) -> Path:
@@ -178,9 +179,9 @@ class KafkaNode(Part):
 class Kafka(KafkaNode):
     """One broker of Apache Kafka, its own controller, on 127.0.0.1.
 
-    `data` is a folder to keep (made if missing; given again, the broker comes up with its records); without it the
-    data are temporary and go with `close`. `properties` are Kafka's own and go over QUICK.
-    Raises `PartMissing` (no Java, no jars) when made, `PartFailed` with the log's tail when it does not start.
+    `data` is a folder to keep (made if missing; given again, with the same records); without it the data are
+    temporary and go with `close`. `properties` are Kafka's own and go over QUICK.
+    Raises `PartMissing` (no Java, no jars) when made, `PartFailed` with the log's tail if it does not start.
     """
 
     def __init__(
@@ -210,8 +211,8 @@ class Kafka(KafkaNode):
 class KafkaCluster:
     """Several brokers, each a controller too, on 127.0.0.1; topics have a replica on each of the first three.
 
-    `nodes[i]` can be killed, paused and started again alone. A topic made with replication 3 takes acks=all writes
-    while two of its replicas live. Arguments and errors as with `Kafka`.
+    `nodes[i]` can be killed, paused and started again alone. A topic made with replication 3 takes acks=all
+    writes while two of its replicas live. Arguments and errors as with `Kafka`.
     """
 
     def __init__(
@@ -256,8 +257,12 @@ class KafkaCluster:
 
     def stop(self) -> None:
         """End all brokers in order; data and ports stay, for `start`."""
+        # All at once: one that is told last would wait for a quorum that is gone.
+        deadline = time.monotonic() + Part.STOP_GRACE_S
         for node in self.nodes:
-            node.stop()
+            node.process.terminate()
+        for node in self.nodes:
+            node.process.wait_stopped(deadline=deadline)
 
     def close(self) -> None:
         """End all for good; temporary data go."""

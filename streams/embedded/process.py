@@ -1,7 +1,7 @@
 """One child process of the demo or the tests: started, watched until it answers, stopped by its id.
 
-Promise: `start` returns only once the part answers, or raises with the tail of its log; whatever was started ends
-with `close`, and at the latest with this process, however it ends (see guard.py).
+Promise: `start` returns only once the part answers, or raises with the tail of its log; whatever was started
+ends with `close`, and at the latest with this process, however it ends (see guard.py).
 Relies on: the command stays in the foreground and binds 127.0.0.1.
 """
 
@@ -29,8 +29,8 @@ HOST = "127.0.0.1"
 LOG_TAIL_LINES = 25
 POLL_S = 0.05
 
-# Outgoing connections take their ports from 32768 upwards (Linux) or 49152 upwards (macOS). A part that is killed
-# and started again on its old port would find it taken by one of them, now and then; below, it never does.
+# Outgoing connections take their ports from 32768 upwards (Linux) or 49152 upwards (macOS). A part that is
+# killed and started again on its old port would now and then find it taken by one of them; below, never.
 PORTS = range(18_000, 32_000)
 
 _handed_out: set[int] = set()
@@ -97,7 +97,7 @@ class Process:
         )
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as out:
-            # A session of its own: Ctrl-C at the terminal must reach the worker, which drains, and not its broker.
+            # A session of its own: Ctrl-C at the terminal is for the worker, which drains, not its broker.
             self._child = subprocess.Popen(
                 self._command,
                 stdin=subprocess.DEVNULL,
@@ -112,7 +112,7 @@ class Process:
         log.debug("%s started as process %d, log %s", self._part, self._child.pid, self.log_file)
 
     def wait_ready(self) -> None:
-        """Block until the part answers; `PartFailed` if it ends before, or does not within the start time-out."""
+        """Block until the part answers; `PartFailed` if it ends before, or the start time-out does."""
         deadline = time.monotonic() + self._start_timeout_s
         while not self._is_ready():
             if not self.is_running:
@@ -127,15 +127,19 @@ class Process:
                 raise PartFailed(self._part, reason, log_file=self.log_file)
             time.sleep(POLL_S)
 
-    def stop(self, *, grace_s: float) -> None:
-        """End the process in order (SIGTERM), or after `grace_s` seconds by SIGKILL. Nothing happens if none runs."""
+    def terminate(self) -> None:
+        """Ask the process to end (SIGTERM); `wait_stopped` waits. Nothing happens if none runs."""
         if self._child is not None and self.is_running:
             self.resume()  # a stopped process never sees SIGTERM
             self._child.terminate()
+
+    def wait_stopped(self, *, deadline: float) -> None:
+        """Wait until the process has ended; killed at `deadline`, in seconds of `time.monotonic`."""
+        if self._child is not None and self.is_running:
             try:
-                self._child.wait(grace_s)
+                self._child.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                log.warning("%s did not stop within %g s; killed", self._part, grace_s)
+                log.warning("%s did not stop in time; killed", self._part)
         self.kill()
 
     def kill(self) -> None:
@@ -179,44 +183,46 @@ class Part:
     STOP_GRACE_S = 20.0
 
     def __init__(self, process: Process, *, own_folder: Path | None) -> None:
-        self._process = process
+        self.process = process
         self._own_folder = own_folder
 
     @property
     def pid(self) -> int:
         """The id of the running process; `RuntimeError` if none runs."""
-        return self._process.pid
+        return self.process.pid
 
     @property
     def is_running(self) -> bool:
         """Whether the process lives; a paused one does."""
-        return self._process.is_running
+        return self.process.is_running
 
     @property
     def log_file(self) -> Path:
         """Where the part's standard output and error go."""
-        return self._process.log_file
+        return self.process.log_file
 
     def start(self) -> None:
         """Start, or start again on the same port and data; returns once the part answers."""
-        self._process.launch()
-        self._process.wait_ready()
+        self.process.launch()
+        self.process.wait_ready()
 
     def stop(self) -> None:
         """End in order; data and port stay, for `start`."""
-        self._process.stop(grace_s=self.STOP_GRACE_S)
+        deadline = time.monotonic() + self.STOP_GRACE_S
+        self.process.terminate()
+        self.process.wait_stopped(deadline=deadline)
 
     def kill(self) -> None:
         """SIGKILL; data and port stay, for `start`."""
-        self._process.kill()
+        self.process.kill()
 
     def pause(self) -> None:
         """SIGSTOP: connections stay open, nothing answers."""
-        self._process.pause()
+        self.process.pause()
 
     def resume(self) -> None:
         """SIGCONT after `pause`."""
-        self._process.resume()
+        self.process.resume()
 
     def close(self) -> None:
         """End for good: in order if the data folder is the caller's, else at once, and the data go."""

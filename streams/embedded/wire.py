@@ -1,8 +1,8 @@
 """Ask a Kafka-compatible broker who belongs to its cluster, with one hand-made request.
 
-A broker accepts connections before it is unfenced, and refuses to create topics until then. So "it answers" means:
-its metadata name as many brokers as were started. Synchronous, without a client library: parts are started by
-code that may or may not have an event loop. Source: the Kafka protocol, Metadata request and response version 4.
+A broker accepts connections before it is unfenced, and refuses to create topics until then. So "it answers"
+means: its metadata name as many brokers as were started. Synchronous, without a client library: parts are
+started by code that may or may not have an event loop. Source: the Kafka protocol, Metadata version 4.
 """
 
 import socket
