@@ -1,0 +1,43 @@
+"""The names of what ticketgate keeps in Redis, all below one namespace.
+
+`ticketgate:{namespace}:claim:{idempotency key}`             string  owner of the key (claims.py)
+`ticketgate:{namespace}:claimed:{topic}:{partition}`         integer one past the last offset claimed (marks.py)
+`ticketgate:{namespace}:committed:{topic}:{partition}`       integer last committed offset seen (marks.py)
+`ticketgate:{namespace}:void:{topic}:{partition}`            hash    ranges of offsets that never had an effect (voids.py)
+`ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Names of one namespace."""
+
+    namespace: str
+
+    @property
+    def prefix(self) -> str:
+        """What every name of the namespace begins with."""
+        return f"ticketgate:{self.namespace}:"
+
+    @property
+    def identity(self) -> str:
+        """The record that binds cluster, group and topics to the claims."""
+        return f"{self.prefix}identity"
+
+    def claim(self, key: str) -> str:
+        """The claim on an idempotency key."""
+        return f"{self.prefix}claim:{key}"
+
+    def claimed(self, topic: str, partition: int) -> str:
+        """The mark one past the last offset whose keys were claimed."""
+        return f"{self.prefix}claimed:{topic}:{partition}"
+
+    def committed(self, topic: str, partition: int) -> str:
+        """The mark of the last committed offset that a lane has seen."""
+        return f"{self.prefix}committed:{topic}:{partition}"
+
+    def void(self, topic: str, partition: int) -> str:
+        """The ranges of offsets that were passed over without an effect."""
+        return f"{self.prefix}void:{topic}:{partition}"

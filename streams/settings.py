@@ -1,0 +1,273 @@
+"""Every setting of ticketgate: its name, its default's one home, its meaning, and where its value came from.
+
+A setting is `TICKETGATE_NAME` in the environment or `name` in the TOML file that `TICKETGATE_CONFIG` points to;
+a command's flag goes over both. Promise: what `load_settings` returns is consistent; anything else raises
+`SettingsError`, which names the setting and the remedy in one line. Source: DESIGN section 8.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
+
+PREFIX = "TICKETGATE_"
+CONFIG_VARIABLE = "TICKETGATE_CONFIG"
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+Guarantee = Literal["exactly_once", "at_least_once"]
+
+
+class SettingsError(Exception):
+    """A setting is unknown, malformed or contradicts another. Nothing was started; the message says what to do."""
+
+    def __init__(self, setting: str, what: str, remedy: str) -> None:
+        super().__init__(f"{setting}: {what}; {remedy}")
+        self.setting, self.what, self.remedy = setting, what, remedy
+
+
+def _duration(value: object) -> object:
+    """`"90s"`, `"14d"`, `"250ms"` or a number of seconds."""
+    if isinstance(value, str):
+        number = value.rstrip("dhms")
+        unit = value[len(number) :] or "s"
+        if unit in _UNITS:
+            try:
+                return timedelta(seconds=float(number) * _UNITS[unit])
+            except ValueError:
+                pass
+        raise ValueError("must be a duration such as 500ms, 30s, 10m, 12h or 14d")
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+
+
+class Settings(BaseModel):
+    """The settings of one process. Frozen; durations are `timedelta`, sizes bytes, paths relative to the process."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+
+    kafka: str = Field(
+        "127.0.0.1:9092", description="Kafka bootstrap servers, comma-separated host:port", min_length=1
+    )
+    redis: SecretStr = Field(
+        SecretStr("redis://127.0.0.1:6379/0"), description="URL of the Redis or Valkey that holds the claims"
+    )
+    namespace: str = Field(
+        "ticketgate",
+        description="this deployment's identity in Redis and in transactional ids; never shared, never changed",
+        pattern=r"^[A-Za-z0-9._-]{1,64}$",
+    )
+    group: str = Field("ticketgate", description="Kafka consumer group of the workers", min_length=1)
+    policy: Path | None = Field(None, description="policy file (TOML or JSON)")
+    scorer: str = Field(
+        "onnx", description="who answers the questions: onnx, or fixed:PATH for given answers"
+    )
+    model: Path | None = Field(
+        None, description="model folder of the onnx scorer; unset, the model that comes along"
+    )
+    guarantee: Guarantee = Field(
+        "exactly_once", description="exactly_once, or at_least_once for a broker without transactions"
+    )
+
+    topic_tickets: str = Field("tickets", description="topic of incoming tickets")
+    topic_dispatch: str = Field("dispatch", description="topic of accepted decisions")
+    topic_review: str = Field("review", description="topic of decisions for a person")
+    topic_dead_letter: str = Field(
+        "dead-letter", description="topic of records that could not be read as tickets"
+    )
+    partitions: int = Field(6, description="partitions that `topics create` gives a topic", ge=1, le=10_000)
+    replication: int = Field(
+        1, description="replication factor that `topics create` gives a topic", ge=1, le=32
+    )
+    tickets_retention: Duration = Field(
+        timedelta(days=7), description="how long `topics create` keeps tickets"
+    )
+    tickets_segment: Duration = Field(
+        timedelta(days=1),
+        description="longest time that a segment of `tickets` stays open; adds to its retention",
+    )
+    outputs_retention: Duration = Field(
+        timedelta(days=30), description="how long `topics create` keeps outputs; at least claim_ttl"
+    )
+    duplicate_horizon: Duration = Field(
+        timedelta(days=2),
+        description="how late a producer may send a ticket again and still have it suppressed",
+    )
+    claim_ttl: Duration = Field(
+        timedelta(days=14), description="how long a claim on an idempotency key lives"
+    )
+
+    batch_size: int = Field(64, description="most tickets that one transaction takes", ge=1, le=10_000)
+    max_ticket_bytes: int = Field(
+        262_144, description="largest ticket read, in bytes", ge=1_024, le=64 * 2**20
+    )
+    max_record_bytes: int = Field(
+        1_000_000,
+        description="largest record sent, in bytes; at most the broker's message.max.bytes",
+        ge=10_000,
+    )
+    dispatch_with_ticket: bool = Field(
+        False, description="whether records in dispatch carry the ticket's text"
+    )
+    scorer_threads: int = Field(1, description="threads of one inference", ge=1, le=256)
+    scorer_timeout: Duration = Field(
+        timedelta(seconds=60), description="longest time that deciding a batch may take"
+    )
+    transaction_timeout: Duration = Field(
+        timedelta(seconds=60), description="after this the broker aborts a transaction left open"
+    )
+    commit_timeout: Duration = Field(
+        timedelta(seconds=20),
+        description="longest time that one transaction may take; less than transaction_timeout",
+    )
+    session_timeout: Duration = Field(
+        timedelta(seconds=10), description="a worker silent for this long loses its partitions"
+    )
+    drain_grace: Duration = Field(
+        timedelta(seconds=15), description="on SIGTERM, time in which the batches under way may finish"
+    )
+
+    redis_fsync: Literal["always", "everysec"] = Field(
+        "always",
+        description="the appendfsync that Redis must have; everysec can lose a second of claims in a crash",
+    )
+    redis_replicas: int = Field(
+        0, description="replicas that must have a claim on disk before it counts", ge=0, le=16
+    )
+    redis_timeout: Duration = Field(
+        timedelta(seconds=5), description="longest time that Redis may take for one answer"
+    )
+
+    web_bind: str = Field("127.0.0.1", description="address of the web port")
+    web_port: int = Field(
+        6066, description="web port: /healthz /readyz /metrics; 0 takes a free one", ge=0, le=65_535
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="least level that is logged"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        needed = self.tickets_retention + self.tickets_segment + self.duplicate_horizon
+        if self.claim_ttl < needed:
+            # A claim that expires while its ticket can still be read or sent again would let it through twice.
+            raise ValueError(
+                f"claim_ttl: {show_duration(self.claim_ttl)} is less than tickets_retention + tickets_segment"
+                f" + duplicate_horizon; set it to at least {show_duration(needed)}"
+            )
+        if self.outputs_retention < self.claim_ttl:
+            raise ValueError(
+                f"outputs_retention: {show_duration(self.outputs_retention)} is less than claim_ttl, and claims could"
+                f" not be rebuilt; set it to at least {show_duration(self.claim_ttl)}"
+            )
+        if self.commit_timeout >= self.transaction_timeout:
+            raise ValueError(
+                f"commit_timeout: {show_duration(self.commit_timeout)} is not less than transaction_timeout;"
+                f" set it below {show_duration(self.transaction_timeout)}"
+            )
+        names = [getattr(self, name) for name in type(self).model_fields if name.startswith("topic_")]
+        if len(set(names)) < len(names):
+            raise ValueError(
+                f"topic_tickets: two topics share a name; give each of {', '.join(names)} its own"
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings, and for each name where its value came from: `flag`, `environment`, the file's path, or `default`."""
+
+    settings: Settings
+    sources: Mapping[str, str]
+
+
+def load_settings(
+    flags: Mapping[str, object] | None = None, *, environment: Mapping[str, str] | None = None
+) -> LoadedSettings:
+    """Read the settings of this process: flags over environment over file over defaults.
+
+    Flags that are None are not given. Raises `SettingsError`.
+    """
+    environment = os.environ if environment is None else environment
+    values: dict[str, object] = {}
+    sources = dict.fromkeys(Settings.model_fields, "default")
+
+    def take(found: Mapping[str, object], source: str, spelling: str) -> None:
+        for name, value in found.items():
+            if name not in Settings.model_fields:
+                raise SettingsError(spelling.format(name), "unknown setting", _nearest(name))
+            values[name] = value
+            sources[name] = source
+
+    if path := environment.get(CONFIG_VARIABLE):
+        take(_read_file(Path(path)), path, f"{path}: {{}}")
+    given = {
+        k[len(PREFIX) :].lower(): v
+        for k, v in environment.items()
+        if k.startswith(PREFIX) and k != CONFIG_VARIABLE
+    }
+    take(given, "environment", f"{PREFIX}{{}}")
+    take({name: value for name, value in (flags or {}).items() if value is not None}, "flag", "--{}")
+    try:
+        return LoadedSettings(Settings.model_validate(values), sources)
+    except ValidationError as err:
+        raise _explain(err, sources) from err
+
+
+def show_duration(value: timedelta) -> str:
+    """`14d`, `90s`, `500ms`: the largest unit that divides it."""
+    milliseconds = round(value.total_seconds() * 1000)
+    for unit in ("d", "h", "m", "s"):
+        size = round(_UNITS[unit] * 1000)
+        if milliseconds >= size and milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    return f"{milliseconds}ms"
+
+
+def _read_file(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as err:
+        raise SettingsError(
+            CONFIG_VARIABLE, f"cannot read {path} ({err.strerror})", "name a readable TOML file"
+        ) from err
+    except ValueError as err:
+        raise SettingsError(str(path), f"not TOML ({err})", "mend the file") from err
+
+
+def _nearest(name: str) -> str:
+    near = difflib.get_close_matches(name.lower(), Settings.model_fields, n=1)
+    return f"did you mean {PREFIX}{near[0].upper()}?" if near else "`ticketgate settings` lists all"
+
+
+def _explain(err: ValidationError, sources: Mapping[str, str]) -> SettingsError:
+    """The first finding as one line; a contradiction names its setting before the colon (see `_consistent`)."""
+    first = err.errors(include_url=False, include_input=False)[0]
+    if first["loc"]:
+        name = str(first["loc"][0])
+        message = first["msg"].removeprefix("Value error, ")
+        where = f" (from {sources[name]})"
+        remedy = f"it is {Settings.model_fields[name].description}"
+    else:
+        name, _, rest = str(first["ctx"]["error"]).partition(": ")
+        message, _, remedy = rest.partition("; ")
+        where = ""
+    return SettingsError(f"{PREFIX}{name.upper()}", message + where, remedy)

@@ -1,0 +1,51 @@
+"""What all tests share: the real parts, and the rule that CI may not skip for want of a broker."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.embedded.process import PartMissing
+from ticketgate.streams.embedded.valkey import Valkey
+
+REQUIRE_KAFKA = "REQUIRE_KAFKA"
+
+
+def _skip_or_fail(reason: str) -> None:
+    if os.environ.get(REQUIRE_KAFKA):
+        pytest.fail(f"{reason} (and {REQUIRE_KAFKA} is set)")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """One Apache Kafka for the whole session; tests take topics and groups of their own names."""
+    try:
+        broker = Kafka()
+    except PartMissing as err:
+        _skip_or_fail(str(err))
+        raise
+    with broker:
+        yield broker
+
+
+@pytest.fixture
+def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
+    """An Apache Kafka that the test may stop, kill and restart."""
+    try:
+        broker = Kafka(data=tmp_path / "kafka")
+    except PartMissing as err:
+        _skip_or_fail(str(err))
+        raise
+    with broker:
+        yield broker
+
+
+@pytest.fixture
+def valkey(tmp_path: Path) -> Iterator[Valkey]:
+    """A Valkey that the test may stop, kill and restart."""
+    with Valkey(data=tmp_path / "valkey") as server:
+        yield server
