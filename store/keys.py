@@ -3,7 +3,7 @@
 `ticketgate:{namespace}:claim:{idempotency key}`             string  owner of the key (claims.py)
 `ticketgate:{namespace}:claimed:{topic}:{partition}`         integer one past the last offset claimed (marks.py)
 `ticketgate:{namespace}:committed:{topic}:{partition}`       integer last committed offset seen (marks.py)
-`ticketgate:{namespace}:void:{topic}:{partition}`            hash    ranges of offsets that never had an effect (voids.py)
+`ticketgate:{namespace}:void:{topic}:{partition}`            hash    offsets that never had an effect (voids.py)
 `ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
 """
 

@@ -75,8 +75,8 @@ async def visible(broker: Kafka) -> list[str]:
         end = (await consumer.end_offsets([SINK]))[SINK]
         keys: list[str] = []
         while await consumer.position(SINK) < end:
-            for record in (await consumer.getmany(SINK, timeout_ms=1_000)).get(SINK, []):
-                keys.append(record.key.decode())
+            records = (await consumer.getmany(SINK, timeout_ms=1_000)).get(SINK, [])
+            keys += [record.key.decode() for record in records]
         return keys
 
 
