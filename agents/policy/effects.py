@@ -1,0 +1,220 @@
+"""What an accepted decision asks the world to do, with arguments filled in from the ticket and its labels.
+
+Promise: filling in is substitution and nothing else. It is done once, so that text from a ticket which looks
+like a reference stays text; what cannot be filled in is named, and then there is no effect at all.
+
+References: `{ticket.id}` `{ticket.tenant}` `{attributes.a.b}` `{labels.QUESTION}`; `{{` and `}}` write braces.
+A string that is one reference keeps the value's own type; inside other text only text, numbers and booleans fit.
+Source: DESIGN section 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+from ticketgate.agents.policy.atoms import Atom, label
+from ticketgate.agents.policy.attributes import AttributePath, Missing, attribute_path
+from ticketgate.agents.policy.rules import all_hold
+from ticketgate.codecs.malformed import wrong_kind
+from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.strict import JsonValue, encode
+from ticketgate.codecs.ticket import Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class TicketField:
+    """`{ticket.id}` or `{ticket.tenant}`."""
+
+    name: Literal["id", "tenant"]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOf:
+    """`{labels.kind}`: a noul's true or false, a choice's label, a score's level as a number."""
+
+    question_id: str
+    question: Question
+
+
+Reference = TicketField | AttributePath | LabelOf
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text with references in it, in order."""
+
+    parts: tuple[str | Reference, ...]
+
+
+# A JSON value in which some strings are references or texts with references.
+Template: TypeAlias = (
+    "Reference | Text | bool | int | float | str | list[Template] | dict[str, Template] | None"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EffectTemplate:
+    """An effect as the policy declares it. `place` is its index there, from 0; its key is derived from it."""
+
+    place: int
+    when: tuple[Atom, ...]
+    tool: str
+    arguments: Mapping[str, Template]
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedEffect:
+    """An effect of one accepted decision, arguments filled in. `place` is that of its template."""
+
+    place: int
+    tool: str
+    arguments: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Unfilled:
+    """Why effects cannot be filled in: every reason, in the policy's order."""
+
+    reasons: tuple[str, ...]
+
+
+class TemplateError(ValueError):
+    """An argument's text is no template. `what` says why, `remedy` what to write."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+        self.what, self.remedy = what, remedy
+
+
+def fill_in(
+    templates: tuple[EffectTemplate, ...], ticket: Ticket, selected: AbstractSet[str]
+) -> tuple[ProposedEffect, ...] | Unfilled:
+    """The effects whose condition holds, in the policy's order, or every reason why one cannot be had."""
+    effects: list[ProposedEffect] = []
+    reasons: list[str] = []
+    for template in templates:
+        if not all_hold(template.when, selected):
+            continue
+        filling = _Filling(ticket, selected)
+        arguments = {name: filling.fill(value) for name, value in template.arguments.items()}
+        reasons += [f"effect {template.tool}: {reason}" for reason in filling.reasons]
+        effects.append(ProposedEffect(template.place, template.tool, arguments))
+    return Unfilled(tuple(dict.fromkeys(reasons))) if reasons else tuple(effects)
+
+
+class _Filling:
+    """One substitution over one effect's arguments; it gathers what is missing."""
+
+    def __init__(self, ticket: Ticket, selected: AbstractSet[str]) -> None:
+        self._ticket = ticket
+        self._selected = selected
+        self.reasons: list[str] = []
+
+    def fill(self, template: Template) -> JsonValue:
+        match template:
+            case TicketField() | AttributePath() | LabelOf():
+                value = self._look_up(template)
+                return None if isinstance(value, Missing) else value
+            case Text(parts):
+                return "".join(part if isinstance(part, str) else self._as_text(part) for part in parts)
+            case list():
+                return [self.fill(each) for each in template]
+            case dict():
+                return {name: self.fill(each) for name, each in template.items()}
+            case _:
+                return template
+
+    def _look_up(self, reference: Reference) -> JsonValue | Missing:
+        match reference:
+            case TicketField("id"):
+                return self._ticket.id
+            case TicketField():
+                return self._ticket.tenant
+            case AttributePath():
+                value = reference.find(self._ticket.attributes)
+                if isinstance(value, Missing):
+                    self.reasons.append(f'the ticket has no attribute "{reference}"')
+                return value
+            case LabelOf(question_id, question):
+                return _selected_value(question_id, question, self._selected)
+            case _:
+                assert_never(reference)
+
+    def _as_text(self, reference: Reference) -> str:
+        value = self._look_up(reference)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bool | int | float):
+            # As JSON writes it: true, 7, 0.5. The same on every machine.
+            return encode(value).decode()
+        if not isinstance(value, Missing):
+            self.reasons.append(
+                f'attribute "{reference}" is {wrong_kind(value)} and cannot stand within text'
+            )
+        return ""
+
+
+def _selected_value(question_id: str, question: Question, selected: AbstractSet[str]) -> JsonValue:
+    match question:
+        case NoulQuestion():
+            return question_id in selected
+        case ChoiceQuestion():
+            return next((each for each in question.labels if label(question_id, each) in selected), None)
+        case ScoreQuestion():
+            return next((each for each in question.levels if label(question_id, each) in selected), None)
+        case _:
+            assert_never(question)
+
+
+_PIECE = re.compile(r"\{\{|\}\}|\{(?P<reference>[^{}]*)\}|[{}]|[^{}]+")
+
+
+def read_template(text: str, questions: Mapping[str, Question]) -> Template:
+    """The template that an argument's text writes: a str, a Reference or a Text.
+
+    Raises TemplateError for a reference to nothing and for a brace on its own.
+    """
+    parts: list[str | Reference] = []
+    for piece in _PIECE.finditer(text):
+        written = piece.group()
+        if piece["reference"] is not None:
+            parts.append(_read_reference(piece["reference"], questions))
+        elif written in ("{", "}"):
+            raise TemplateError(
+                f'"{text}" has a brace on its own', f'write "{written * 2}" for a brace that is meant'
+            )
+        else:
+            parts.append(written[0] if written in ("{{", "}}") else written)
+    if len(parts) == 1 and not isinstance(parts[0], str):
+        return parts[0]
+    if any(not isinstance(part, str) for part in parts):
+        return Text(tuple(parts))
+    return "".join(str(part) for part in parts)
+
+
+def _read_reference(name: str, questions: Mapping[str, Question]) -> Reference:
+    root, *rest = name.split(".")
+    match root, rest:
+        case "ticket", ["id"]:
+            return TicketField("id")
+        case "ticket", ["tenant"]:
+            return TicketField("tenant")
+        case "labels", [_, *_]:
+            question_id = name.partition(".")[2]
+            question = questions.get(question_id)
+            if question is None:
+                raise TemplateError(
+                    f'"{{{name}}}" refers to no question', f"the questions are {', '.join(questions)}"
+                )
+            return LabelOf(question_id, question)
+    path = attribute_path([root, *rest])
+    if path is None:
+        raise TemplateError(
+            f'"{{{name}}}" refers to nothing',
+            "write {ticket.id}, {ticket.tenant}, {attributes.NAME} or {labels.QUESTION}; {{ and }} for braces",
+        )
+    return path

@@ -1,0 +1,43 @@
+"""What is wrong with a policy file: where, what, and the way out.
+
+Promise: every problem that one reading can find is reported at once, in the order of the lines.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# The name that messages carry where the caller gave none.
+UNNAMED = "policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to mend: the line (from 1, None where no line can be named), what is wrong, the remedy."""
+
+    line: int | None
+    what: str
+    remedy: str
+
+
+class PolicyError(ValueError):
+    """The policy cannot be used. Not retried: a person edits the file, or the old policy stays.
+
+    `line`, `what` and `remedy` are those of the first problem; `problems` has all of them by line.
+    `str()` is for people, two lines a problem; `summary` is the first problem on one line.
+    """
+
+    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+        self.source = source
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.line or 0))
+        first = self.problems[0]
+        self.line, self.what, self.remedy = first.line, first.what, first.remedy
+        super().__init__("\n".join(f"{self._where(p)}: {p.what}\n  {p.remedy}" for p in self.problems))
+
+    @property
+    def summary(self) -> str:
+        """The first problem as one line, with the number of the others."""
+        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
+        return f"{self._where(self.problems[0])}: {self.what}; {self.remedy}{more}"
+
+    def _where(self, problem: Problem) -> str:
+        return self.source if problem.line is None else f"{self.source}:{problem.line}"

@@ -1,0 +1,35 @@
+"""From a policy's file to a policy, or to everything that is wrong with it."""
+
+from pathlib import Path
+
+from ticketgate.agents.policy.compile import compile_policy
+from ticketgate.agents.policy.document import MAX_POLICY_BYTES, read_document
+from ticketgate.agents.policy.errors import UNNAMED, PolicyError, Problem
+from ticketgate.agents.policy.policy import Policy
+
+
+def load_policy(path: Path) -> Policy:
+    """Read and check the policy at `path`. Raises PolicyError, also if there is no such file."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_POLICY_BYTES + 1)
+    except OSError as err:
+        what = f"the policy cannot be read: {err.strerror or err}"
+        raise PolicyError(
+            str(path), [Problem(None, what, "set TICKETGATE_POLICY to a readable file")]
+        ) from err
+    if len(content) > MAX_POLICY_BYTES:
+        what = f"larger than the {MAX_POLICY_BYTES} bytes that a policy may have"
+        raise PolicyError(str(path), [Problem(None, what, "set TICKETGATE_POLICY to the policy's file")])
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as err:
+        line = content.count(b"\n", 0, err.start) + 1
+        what = f"not UTF-8: byte 0x{content[err.start]:02x}"
+        raise PolicyError(str(path), [Problem(line, what, "save the file as UTF-8")]) from None
+    return parse_policy(text, source=str(path))
+
+
+def parse_policy(text: str, *, source: str = UNNAMED) -> Policy:
+    """The policy that a TOML or JSON text writes. `source` names it in errors. Raises PolicyError."""
+    return compile_policy(read_document(text, source=source))

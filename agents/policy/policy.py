@@ -1,0 +1,46 @@
+"""A policy, ready to judge by: what the file declares, with every name resolved.
+
+Promise: whatever `parse_policy` returns can be evaluated on any assignment without failing; what cannot be
+meant (an unknown question, a count that nothing can reach, two rules of one name) is refused here, by line.
+Source: DESIGN section 6; the language is described in README.md beside this file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ticketgate.agents.policy.effects import EffectTemplate
+from ticketgate.agents.policy.facts import MappedQuestion
+from ticketgate.agents.policy.rules import Rule
+from ticketgate.codecs.decision import PolicyRef
+from ticketgate.codecs.questions import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One version of one policy.
+
+    ids: every question's id in the file's order, scored or mapped.
+    questions: those that the scorer is asked, in the file's order. mapped: those that attributes answer.
+    thresholds: for each scored noul the probability of true from which on it is selected, in (0, 1].
+    abstain_below: an answer whose own probability is strictly below goes to review; None: no answer does.
+    on_truncation: what becomes of a ticket that the model could not read to its end.
+    hash: SHA-256 of the canonical document, hexadecimal.
+    """
+
+    name: str
+    version: str
+    hash: str
+    ids: tuple[str, ...]
+    questions: Mapping[str, Question]
+    mapped: Mapping[str, MappedQuestion]
+    thresholds: Mapping[str, float]
+    rules: tuple[Rule, ...]
+    effects: tuple[EffectTemplate, ...]
+    abstain_below: float | None
+    on_truncation: Literal["review", "allow"]
+
+    @property
+    def ref(self) -> PolicyRef:
+        """How a decision record names this policy."""
+        return PolicyRef(name=self.name, version=self.version, hash=self.hash)
