@@ -3,6 +3,8 @@
 Stands on nothing but jiter, orjson and pydantic. Each module's docstring says what it promises.
 """
 
+# ruff: noqa: A005 - installed as ticketgate.codecs, which shadows nothing (DESIGN section 2)
+
 from ticketgate.codecs.answers import (
     Answer,
     ChoiceAnswer,

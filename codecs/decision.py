@@ -23,7 +23,7 @@ from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.codecs.malformed import Malformed, wrong_kind
 from ticketgate.codecs.shape import wrong_fields
 from ticketgate.codecs.strict import JsonValue, encode
-from ticketgate.codecs.times import read_rfc3339, rfc3339, to_milliseconds
+from ticketgate.codecs.times import parse_rfc3339, require_rfc3339, rfc3339, to_milliseconds
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.codecs.versions import Versions
 from typing_extensions import TypedDict
@@ -168,11 +168,11 @@ class DecisionRecord:
 
 
 _IGNORE = ConfigDict(extra="ignore", strict=True)
-_Chance = Annotated[int | float, Field(ge=0, le=1)]
+_Chance = Annotated[int, Field(ge=0, le=1)] | Annotated[float, Field(ge=0, le=1)]
 
 
 @with_config(_IGNORE)
-class _VerdictDocument(TypedDict):
+class VerdictDocument(TypedDict):
     status: Annotated[Status, Field(strict=False)]
     stage: Annotated[Stage, Field(strict=False)]
     reasons: list[str]
@@ -180,42 +180,36 @@ class _VerdictDocument(TypedDict):
 
 
 @with_config(_IGNORE)
-class _ViolationDocument(TypedDict):
+class ViolationDocument(TypedDict):
     rule: str
     message: str
 
 
 @with_config(_IGNORE)
-class _PolicyDocument(TypedDict):
+class PolicyDocument(TypedDict):
     name: str
     version: str
     hash: str
 
 
 @with_config(_IGNORE)
-class _ModelDocument(TypedDict):
+class ModelDocument(TypedDict):
     id: str
     hash: str
 
 
 @with_config(_IGNORE)
-class _EffectDocument(TypedDict):
+class EffectDocument(TypedDict):
     tool: str
     arguments: dict[str, Any]
     idempotency_key: str
 
 
 @with_config(_IGNORE)
-class _CoordinateDocument(TypedDict):
+class CoordinateDocument(TypedDict):
     topic: str
     partition: Annotated[int, Field(ge=0)]
     offset: Annotated[int, Field(ge=0)]
-
-
-def _is_rfc3339(text: str) -> str:
-    if read_rfc3339(text) is None:
-        raise ValueError("not RFC 3339")
-    return text
 
 
 @with_config(ConfigDict(extra="ignore", strict=True, title="decision/1"))
@@ -225,23 +219,23 @@ class DecisionDocument(TypedDict):
     schema: Literal["decision/1"]
     ticket_id: str
     tenant: str
-    verdict: _VerdictDocument
+    verdict: VerdictDocument
     selected: Annotated[list[str], Field(description="sorted labels")]
-    violations: list[_ViolationDocument]
+    violations: list[ViolationDocument]
     probabilities: Annotated[
         dict[str, _Chance | dict[str, _Chance]],
         Field(description="exactly as scored: noul the probability of true, others by label or level"),
     ]
     answers: Annotated[Any, Field(description="raw; a number that is not finite is text")]
     truncated: NotRequired[Annotated[list[str], Field(description="questions whose state was cut")]]
-    policy: _PolicyDocument
-    model: _ModelDocument
-    effects: Annotated[list[_EffectDocument], Field(description="empty unless accepted")]
+    policy: PolicyDocument
+    model: ModelDocument
+    effects: Annotated[list[EffectDocument], Field(description="empty unless accepted")]
     idempotency_key: str
     fingerprint: str
-    coordinate: _CoordinateDocument
+    coordinate: CoordinateDocument
     decided_at: Annotated[
-        str, AfterValidator(_is_rfc3339), WithJsonSchema({"type": "string", "format": "date-time"})
+        str, AfterValidator(require_rfc3339), WithJsonSchema({"type": "string", "format": "date-time"})
     ]
     ticket: NotRequired[dict[str, Any]]
 
@@ -254,11 +248,8 @@ def _read_version_1(value: dict[str, JsonValue]) -> DecisionRecord | Malformed:
     try:
         checked = _CHECK.validate_python(value)
     except ValidationError as err:
-        return wrong_fields(err, DecisionDocument.__annotations__, _HINTS)
+        return wrong_fields(err, value, _HINTS, unknown="not one of decision/1")
     verdict, place = checked["verdict"], checked["coordinate"]
-    decided_at = read_rfc3339(checked["decided_at"])
-    if decided_at is None:
-        return Malformed(Stage.SCHEMA, "wrong_value", '"decided_at" must be RFC 3339')
     try:
         return DecisionRecord(
             ticket_id=checked["ticket_id"],
@@ -277,7 +268,7 @@ def _read_version_1(value: dict[str, JsonValue]) -> DecisionRecord | Malformed:
             idempotency_key=IdempotencyKey(checked["idempotency_key"]),
             fingerprint=Fingerprint(checked["fingerprint"]),
             coordinate=Coordinate(**place),
-            decided_at=decided_at,
+            decided_at=parse_rfc3339(checked["decided_at"]),
             ticket=checked.get("ticket"),
         )
     except ValueError as err:

@@ -6,12 +6,12 @@ Schemas are made (`codecs.published`). Here pydantic's findings become our reaso
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from ticketgate.codecs.malformed import Malformed, quote, wrong_kind
+from ticketgate.codecs.strict import JsonValue
 from ticketgate.codecs.verdict import Stage
 
 __all__ = ["wrong_fields"]
@@ -19,52 +19,59 @@ __all__ = ["wrong_fields"]
 # All known fields can be wrong at once and each is named; unknown ones can be thousands.
 _MAX_NAMED = 24
 
-_CODES = {"missing": "missing_field", "extra_forbidden": "unknown_field"}
-_LENGTHS = frozenset({"string_too_short", "string_too_long", "too_short", "too_long"})
+_LENGTHS = frozenset({"string_too_short", "string_too_long"})
+_VALUES = frozenset({"value_error", "literal_error", "enum", "greater_than_equal", "less_than_equal"})
 
 
-def wrong_fields(error: ValidationError, fields: Iterable[str], hints: dict[str, str]) -> Malformed:
-    """One `Malformed` at stage `schema` that names every wrong field of the record that `error` speaks of.
+def wrong_fields(
+    error: ValidationError, record: Mapping[str, JsonValue], hints: Mapping[str, str], *, unknown: str
+) -> Malformed:
+    """One `Malformed` at stage `schema` that names every wrong field of `record`, of which `error` speaks.
 
-    fields: the known fields in the order in which to name them; unknown ones follow in the record's order.
-    hints: by field, what it must be, as in `must be {hint}`; `""` is what to do about an unknown field.
+    hints: the known fields, in the order in which to name them, each with what it must be, as in
+    `must be {hint}`. unknown: what to do about a field that is not known; these are named last.
     The code is that of the first field named.
     """
     found: dict[str, ErrorDetails] = {}
     for detail in error.errors(include_url=False, include_context=False):
-        # A union reports each of its branches, a nested field its way down: the first speaks for the field.
-        found.setdefault(str(detail["loc"][0]) if detail["loc"] else "", detail)
-    known = [name for name in fields if name in found]
-    named = known + [name for name in found if name not in set(known)]
-    reasons = [_reason(name, found[name], hints) for name in named[:_MAX_NAMED]]
+        # A union reports each of its branches, a nested value all that is wrong in it: the first speaks for all.
+        found.setdefault(str(detail["loc"][0]), detail)
+    named = [name for name in hints if name in found] + [name for name in found if name not in hints]
+    reasons = [_reason(found[name], record, hints, unknown) for name in named[:_MAX_NAMED]]
     if len(named) > _MAX_NAMED:
         reasons.append(f"and {len(named) - _MAX_NAMED} more")
     return Malformed(Stage.SCHEMA, _code(found[named[0]]), "; ".join(reasons))
 
 
-def _reason(name: str, detail: ErrorDetails, hints: dict[str, str]) -> str:
-    if detail["type"] == "missing" and len(detail["loc"]) == 1:
+def _reason(
+    detail: ErrorDetails, record: Mapping[str, JsonValue], hints: Mapping[str, str], unknown: str
+) -> str:
+    name = str(detail["loc"][0])
+    if name not in hints:
+        return f"unknown field {quote(name)}: {unknown}"
+    if name not in record:
         return f"{quote(name)} is missing: must be {hints[name]}"
-    if detail["type"] == "extra_forbidden" and len(detail["loc"]) == 1:
-        return f"unknown field {quote(name)}: {hints['']}"
-    return f"{quote(name)} must be {hints[name]}, not {_given(detail)}"
+    value = record[name]
+    if len(detail["loc"]) > 1 and detail["input"] is not value:
+        within = ".".join(str(step) for step in detail["loc"])
+        return f"{quote(name)} must be {hints[name]}: at {quote(within)}: {detail['msg']}"
+    return f"{quote(name)} must be {hints[name]}, not {_given(value, detail['type'])}"
 
 
-def _given(detail: ErrorDetails) -> str:
-    value: Any = detail["input"]
-    if len(detail["loc"]) > 1 and isinstance(detail["loc"][-1], int | str):
-        within = ".".join(str(step) for step in detail["loc"][1:])
-        return f"{wrong_kind(value)} at {quote(within)} ({detail['msg']})"
+def _given(value: JsonValue, fault: str) -> str:
     if isinstance(value, str):
-        return f"text of {len(value)} characters" if detail["type"] in _LENGTHS else quote(value)
+        return f"text of {len(value)} characters" if fault in _LENGTHS else quote(value)
     return wrong_kind(value)
 
 
 def _code(detail: ErrorDetails) -> str:
-    if detail["input"] is None and detail["type"] != "missing":
+    fault = detail["type"]
+    if fault == "missing":
+        return "missing_field"
+    if fault == "extra_forbidden":
+        return "unknown_field"
+    if detail["input"] is None:
         return "null_field"
-    if detail["type"] in _LENGTHS:
+    if fault in _LENGTHS:
         return "wrong_length"
-    if detail["type"].startswith("value_error") or detail["type"] == "literal_error":
-        return "wrong_value"
-    return _CODES.get(detail["type"], "wrong_type")
+    return "wrong_value" if fault in _VALUES else "wrong_type"

@@ -28,6 +28,8 @@ __all__ = ["DEFAULT_MAX_BYTES", "MAX_DEPTH", "JsonValue", "Malformed", "canonica
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# orjson would write these by itself, unseen by the search for NaN; records are built of plain values.
+_PLAIN_VALUES_ONLY = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _JSON_WHITE_SPACE = b" \t\n\r"
 
 # What must stand in the bytes before jiter can have let an infinity or a huge integer through: an exponent,
@@ -122,7 +124,7 @@ def _is_within_limits(value: JsonValue) -> bool:
 
 def _write(value: object, option: int) -> bytes:
     try:
-        written = orjson.dumps(value, option=option)
+        written = orjson.dumps(value, option=option | _PLAIN_VALUES_ONLY)
     except TypeError as err:  # orjson.JSONEncodeError is one
         raise ValueError(f"cannot be written as JSON: {err}") from err
     # orjson writes NaN and the infinities as null. Only where a null was written can one have been.
@@ -153,14 +155,12 @@ def _with_plain_numbers(value: JsonValue) -> JsonValue:
     todo: list[JsonValue] = [value]
     while todo:
         item = todo.pop()
-        entries = (
-            item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
-        )
-        for key, entry in entries:
-            if isinstance(entry, float):
-                item[key] = _plain(entry)  # type: ignore[call-overload,index]  # key comes from item itself
-            elif isinstance(entry, (dict, list)):
-                todo.append(entry)
+        if isinstance(item, dict):
+            item.update({key: _plain(entry) for key, entry in item.items() if isinstance(entry, float)})
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            item[:] = [_plain(entry) if isinstance(entry, float) else entry for entry in item]
+            todo.extend(item)
     return value
 
 

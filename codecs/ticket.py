@@ -18,7 +18,7 @@ from pydantic import (
 from ticketgate.codecs.malformed import Malformed, wrong_kind
 from ticketgate.codecs.shape import wrong_fields
 from ticketgate.codecs.strict import DEFAULT_MAX_BYTES, JsonValue, decode
-from ticketgate.codecs.times import read_rfc3339
+from ticketgate.codecs.times import require_rfc3339
 from ticketgate.codecs.verdict import Stage
 from ticketgate.codecs.versions import Versions
 from typing_extensions import TypedDict
@@ -56,15 +56,9 @@ class Ticket:
         return record
 
 
-def _is_rfc3339(text: str) -> str:
-    if read_rfc3339(text) is None:
-        raise ValueError("not RFC 3339")
-    return text
-
-
 @with_config(ConfigDict(extra="forbid", strict=True, title="ticket/1"))
 class TicketDocument(TypedDict):
-    """A ticket on the wire. `NotRequired` may be left out, but not be null."""
+    """A ticket on the wire. A field that is not required may be left out, but not be null."""
 
     id: Annotated[str, Field(min_length=1, max_length=256, description="unique within a tenant")]
     state: Annotated[str | dict[str, Any] | list[Any], Field(description="what the model reads")]
@@ -76,7 +70,7 @@ class TicketDocument(TypedDict):
     received_at: NotRequired[
         Annotated[
             str,
-            AfterValidator(_is_rfc3339),
+            AfterValidator(require_rfc3339),
             WithJsonSchema({"type": "string", "format": "date-time", "description": "RFC 3339"}),
         ]
     ]
@@ -93,7 +87,6 @@ _HINTS = {
     "idempotency_key": "text of 8 to 256 characters",
     "received_at": "an RFC 3339 time such as 2026-11-29T18:00:00Z",
     "attributes": "an object",
-    "": "what is yours goes into attributes",
 }
 
 
@@ -101,7 +94,7 @@ def _read_version_1(record: dict[str, JsonValue]) -> Ticket | Malformed:
     try:
         checked = _CHECK.validate_python(record)
     except ValidationError as err:
-        return wrong_fields(err, TicketDocument.__annotations__, _HINTS)
+        return wrong_fields(err, record, _HINTS, unknown="what is yours goes into attributes")
     return Ticket(
         id=checked["id"],
         state=checked["state"],

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["from_epoch_ms", "read_rfc3339", "rfc3339", "to_milliseconds"]
+from ticketgate.codecs.malformed import quote
+
+__all__ = ["from_epoch_ms", "parse_rfc3339", "require_rfc3339", "rfc3339", "to_milliseconds"]
 
 _RFC3339 = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9]):([0-5][0-9]|60)"
@@ -39,20 +41,26 @@ def from_epoch_ms(milliseconds: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=min(max(milliseconds, _FIRST_MS), _LAST_MS))
 
 
-def read_rfc3339(text: str) -> datetime | None:
-    """The moment that `text` writes, in UTC, or None if it is no RFC 3339 date-time with an offset.
+def parse_rfc3339(text: str) -> datetime:
+    """The moment that `text` writes, in UTC. Raises ValueError if it is no RFC 3339 date-time with an offset.
 
     `T` must stand between date and time. Years 0001 to 9999. A leap second (:60) is read as the second before.
     Digits beyond microseconds are cut.
     """
     match = _RFC3339.fullmatch(text)
     if match is None:
-        return None
+        raise ValueError(f"{quote(text)} is no RFC 3339 time such as 2026-11-29T18:00:00Z")
     date, hour_minute, second, fraction, offset = match.groups()
     second = "59" if second == "60" else second
     fraction = (fraction or "")[:6].ljust(6, "0")
     try:
         moment = datetime.fromisoformat(f"{date}T{hour_minute}:{second}.{fraction}{offset.upper()}")
         return moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    except OverflowError as err:
+        raise ValueError(f"{quote(text)} lies outside the years 1 to 9999") from err
+
+
+def require_rfc3339(text: str) -> str:
+    """`text` itself, for a field that keeps it as it came. Raises ValueError as `parse_rfc3339` does."""
+    parse_rfc3339(text)
+    return text
