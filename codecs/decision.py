@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import (
@@ -240,13 +241,18 @@ class DecisionDocument(TypedDict):
     ticket: NotRequired[dict[str, Any]]
 
 
-_CHECK: TypeAdapter[DecisionDocument] = TypeAdapter(DecisionDocument)
+@cache
+def _check() -> TypeAdapter[DecisionDocument]:
+    """Built at first use: it takes tens of milliseconds, which no command should wait for at its start."""
+    return TypeAdapter(DecisionDocument)
+
+
 _HINTS = dict.fromkeys(DecisionDocument.__annotations__, "as decision/1 says")
 
 
 def _read_version_1(value: dict[str, JsonValue]) -> DecisionRecord | Malformed:
     try:
-        checked = _CHECK.validate_python(value)
+        checked = _check().validate_python(value)
     except ValidationError as err:
         return wrong_fields(err, value, _HINTS, unknown="not one of decision/1")
     verdict, place = checked["verdict"], checked["coordinate"]

@@ -13,3 +13,7 @@ MAX_DEPTH = 64
 # What 64 bits hold, signed or unsigned: what orjson and most consumers' integer types can carry.
 MIN_INTEGER = -(2**63)
 MAX_INTEGER = 2**64 - 1
+
+# Digits that a number may have before its point. jiter takes no more, and says so as "out of range" even if an
+# exponent brings the value back; so it is a rule here, and not a surprise.
+MAX_WHOLE_DIGITS = 4300

@@ -13,7 +13,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from ticketgate.codecs.limits import MAX_DEPTH, MAX_INTEGER, MIN_INTEGER
+from ticketgate.codecs.limits import MAX_DEPTH, MAX_INTEGER, MAX_WHOLE_DIGITS, MIN_INTEGER
 from ticketgate.codecs.malformed import Malformed, quote, shorten
 from ticketgate.codecs.verdict import Stage
 
@@ -28,6 +28,7 @@ _STRING_START = re.compile(f'"{_INSIDE_STRING}')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?+([eE][+-]?[0-9]++)?+")
 _RUNS_ON_AS_NUMBER = re.compile(r"[0-9.eE+-]")
 _WORD = re.compile(r"-?[A-Za-z_][A-Za-z0-9_]*+")
+_WHOLE_DIGITS = re.compile(r"-?([0-9]++)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -176,7 +177,7 @@ class _Reader:
                 "not_json", f"not JSON: no such number as begins with {shorten(written)} {self._place()}"
             )
         if token.group(1) is not None or token.group(2) is not None:
-            if not math.isfinite(float(written)):
+            if not math.isfinite(float(written)) or _whole_digits(written) > MAX_WHOLE_DIGITS:
                 raise _Fault("number_out_of_range", f"number out of range: {shorten(written)}")
         elif len(written) > _MAX_INTEGER_DIGITS or not MIN_INTEGER <= int(written) <= MAX_INTEGER:
             raise _Fault("integer_out_of_range", f"integer beyond 64 bits: {shorten(written)}")
@@ -222,3 +223,9 @@ class _Reader:
             else:
                 path += f"[{quote(outer.key)}]"
         return shorten(path, _MAX_PATH_CHARS)
+
+
+def _whole_digits(number: str) -> int:
+    """How many digits `number` has before its point or exponent."""
+    match = _WHOLE_DIGITS.match(number)
+    return len(match[1]) if match else 0

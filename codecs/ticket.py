@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import (
@@ -77,7 +78,11 @@ class TicketDocument(TypedDict):
     attributes: NotRequired[Annotated[dict[str, Any], Field(description="what is yours goes in here")]]
 
 
-_CHECK: TypeAdapter[TicketDocument] = TypeAdapter(TicketDocument)
+@cache
+def _check() -> TypeAdapter[TicketDocument]:
+    """Built at first use: it takes tens of milliseconds, which no command should wait for at its start."""
+    return TypeAdapter(TicketDocument)
+
 
 _HINTS = {
     "id": "text of 1 to 256 characters",
@@ -92,7 +97,7 @@ _HINTS = {
 
 def _read_version_1(record: dict[str, JsonValue]) -> Ticket | Malformed:
     try:
-        checked = _CHECK.validate_python(record)
+        checked = _check().validate_python(record)
     except ValidationError as err:
         return wrong_fields(err, record, _HINTS, unknown="what is yours goes into attributes")
     return Ticket(
