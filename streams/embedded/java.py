@@ -1,4 +1,7 @@
-"""Find a Java that can run Apache Kafka, and the folder of Kafka's jars."""
+"""Find a Java that can run Apache Kafka, and the folder of Kafka's jars.
+
+As a command, `python -m ticketgate.streams.embedded.java` prints the Java found, or why there is none and exits 1.
+"""
 
 import importlib
 import importlib.util
@@ -6,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from ticketgate.streams.embedded.process import PartMissing
@@ -73,3 +77,10 @@ def _version(java: Path) -> int | None:
         return None
     found = re.search(r'version "(?:1\.)?(\d+)', told)
     return int(found[1]) if found else None
+
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.write(f"{find_java()}\n")
+    except PartMissing as missing:
+        sys.exit(str(missing))

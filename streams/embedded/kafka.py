@@ -111,6 +111,7 @@ class KafkaNode(Part):
             Process(
                 part=f"Kafka broker {address.node} ({HOST}:{address.port})",
                 command=(*self._java, "kafka.Kafka", str(self._configuration)),
+                ports=(address.port, address.controller_port),
                 log_file=folder / "broker.log",
                 is_ready=self._is_member,
                 start_timeout_s=start_timeout_s,

@@ -41,17 +41,19 @@ class PartMissing(Exception):
 
 
 class PartFailed(Exception):
-    """A part was started and did not come to answer; the message ends with the tail of its log."""
+    """A part did not come to answer; the message ends with the tail of its log, if it got as far as to write one."""
 
-    def __init__(self, part: str, reason: str, *, log_file: Path) -> None:
-        super().__init__(f"{part} {reason}; the end of {log_file}:\n{_tail(log_file)}")
+    def __init__(self, part: str, reason: str, *, log_file: Path | None = None) -> None:
+        tail = f"; the end of {log_file}:\n{_tail(log_file)}" if log_file is not None else ""
+        super().__init__(f"{part} {reason}{tail}")
         self.part, self.reason, self.log_file = part, reason, log_file
 
 
 class Process:
     """A part's process. Not thread-safe; `start` blocks, so call it by `asyncio.to_thread` from a loop.
 
-    `command` is the whole command line; `folder` keeps the log; `temporary` folders are removed with `close`.
+    `command` is the whole command line; `ports` are those of 127.0.0.1 that it will listen on; `log_file` takes its
+    output; `temporary` folders are removed if this process dies before it has stopped the part.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Process:
         *,
         part: str,
         command: Sequence[str],
+        ports: Sequence[int],
         log_file: Path,
         is_ready: Callable[[], bool],
         start_timeout_s: float,
@@ -66,6 +69,7 @@ class Process:
     ) -> None:
         self._part = part
         self._command = tuple(command)
+        self._ports = tuple(ports)
         self._is_ready = is_ready
         self._start_timeout_s = start_timeout_s
         self._temporary = tuple(temporary)
@@ -84,9 +88,15 @@ class Process:
         return self._child is not None and self._child.poll() is None
 
     def launch(self) -> None:
-        """Start the process without waiting for it; `wait_ready` waits."""
+        """Start the process without waiting for it; `wait_ready` waits. `PartFailed` if a port is taken."""
         if self.is_running:
             raise RuntimeError(f"{self._part} runs already, as process {self.pid}")
+        # Else whoever listens there would answer in the part's place, and the part be taken for ready.
+        for port in self._ports:
+            if not _is_free(port):
+                raise PartFailed(
+                    self._part, f"cannot listen on {HOST}:{port}: the port is taken; choose another"
+                )
         self._release_guard()
         # Before the child, so that there is no moment in which a child lives unguarded.
         self._guard = subprocess.Popen(
@@ -252,16 +262,12 @@ def free_port() -> int:
     for port in random.sample(PORTS, k=200):
         if port in _handed_out:
             continue
-        with socket.socket() as probe:
-            # As servers do: a port whose last connection lingers in TIME_WAIT is free.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError:
-                continue
-        _handed_out.add(port)
-        return port
-    raise PartFailed("free port", "not found in 200 tries", log_file=Path(os.devnull))
+        if _is_free(port):
+            _handed_out.add(port)
+            return port
+    raise PartFailed(
+        f"a free port on {HOST}", f"was not found in 200 tries between {PORTS[0]} and {PORTS[-1]}"
+    )
 
 
 def temporary_folder(part: str) -> Path:
@@ -274,6 +280,17 @@ def remove(folder: Path) -> None:
     shutil.rmtree(
         folder, onerror=lambda _, path, error: log.warning("%s was not removed: %s", path, error[1])
     )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As servers do: a port whose last connection lingers in TIME_WAIT is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
 
 
 def _tail(log_file: Path) -> str:

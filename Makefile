@@ -1,0 +1,130 @@
+# ticketgate. `make demo` and `make test` do all set-up on a machine with Python 3.11, 3.12 or 3.13 and nothing else.
+
+# The first Python that fits; set PYTHON to choose another.
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	"$$p" -c '$(FITS)' >/dev/null 2>&1 && command -v "$$p" && break; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+JARS := deploy/kafka/target/lib
+# Where `make kafka` and `make redis` keep their data; `make clean` removes the defaults.
+KAFKA_DATA ?= deploy/kafka/target/data
+REDIS_DATA ?= deploy/kafka/target/redis
+PACKAGES := codecs store agents streams
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help venv install demo test lint types unit chaos kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+
+help:
+	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
+	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
+	@echo 'make lint|types|unit   the parts of make test'
+	@echo 'make chaos        the long tests'
+	@echo 'make install      the virtual environment in .venv, with the command .venv/bin/ticketgate'
+	@echo 'make kafka-jars   fetch Apache Kafka (44 MB, once; needs Java 17 or newer, and Maven)'
+	@echo 'make kafka        Apache Kafka on 127.0.0.1:9092 until Ctrl-C, data in KAFKA_DATA ($(KAFKA_DATA))'
+	@echo 'make redis        Valkey on 127.0.0.1:6379 until Ctrl-C, data in REDIS_DATA ($(REDIS_DATA))'
+	@echo 'make constraints  resolve the pinned dependencies anew'
+	@echo 'make clean        remove all that make made'
+
+# --- set-up -----------------------------------------------------------------------------------------------------
+
+venv: $(BIN)/python
+install: $(VENV)/installed
+
+$(BIN)/python:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo 'make: no Python 3.11, 3.12 or 3.13 found; install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; fi
+	@"$(PYTHON)" -c '$(FITS)' || { \
+		echo "make: $(PYTHON) is $$("$(PYTHON)" -V 2>&1); ticketgate needs Python 3.11, 3.12 or 3.13" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo 'make: this Python cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv' >&2; \
+		exit 1; }
+	@"$(PYTHON)" -m venv $(VENV)
+
+# Exactly what the constraints name, checked by hash.
+$(VENV)/requirements: deploy/constraints.txt $(BIN)/python
+	@echo 'Installing the dependencies into $(VENV) (once) ...'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/constraints.txt
+	@touch $@
+
+# A strict editable install links each file, so a file that comes or goes needs it again; a changed one does not.
+$(VENV)/files: FORCE | $(BIN)/python
+	@find $(PACKAGES) -type f ! -path '*/__pycache__/*' | LC_ALL=C sort > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(VENV)/installed: $(VENV)/requirements $(VENV)/files pyproject.toml
+	@rm -rf build/__editable__.*
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--config-settings editable_mode=strict -e .
+	@touch $@
+
+FORCE:
+
+# --- the demo and the tests -------------------------------------------------------------------------------------
+
+demo: install kafka-if-possible
+	@$(BIN)/ticketgate demo
+
+test: lint types kafka-if-possible unit
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+# mypy runs in tests/: from the root, `import codecs` would find ours instead of the standard library's.
+types: install
+	cd tests && ../$(BIN)/mypy $(PACKAGES:%=-p ticketgate.%)
+	$(BIN)/pyright
+
+unit: install
+	$(BIN)/pytest -m 'not chaos'
+
+chaos: install kafka-jars
+	$(BIN)/pytest -m chaos
+
+# --- Apache Kafka and Redis without Docker ----------------------------------------------------------------------
+
+kafka-jars: $(JARS)/complete
+
+$(JARS)/complete: deploy/kafka/pom.xml
+	@command -v mvn >/dev/null || { \
+		echo 'make: Apache Kafka is fetched by Maven; install it (Debian and Ubuntu: apt-get install maven)' >&2; exit 1; }
+	@echo 'Fetching Apache Kafka with Maven into $(JARS) (44 MB, once) ...'
+	@mvn -q -B -f deploy/kafka/pom.xml package
+	@touch $@
+
+kafka-if-possible: install
+	@if why=$$($(BIN)/python -m ticketgate.streams.embedded.java 2>&1); then \
+		if [ ! -e $(JARS)/complete ] && ! command -v mvn >/dev/null; then \
+			echo 'No Apache Kafka: Maven is not installed. The demo takes the embedded broker; tests marked kafka are skipped.'; \
+		elif ! $(MAKE) --no-print-directory kafka-jars; then \
+			echo 'No Apache Kafka: Maven could not fetch it. The demo takes the embedded broker; tests marked kafka are skipped.'; \
+		fi; \
+	else \
+		echo "No Apache Kafka: $$why. The demo takes the embedded broker; tests marked kafka are skipped."; \
+	fi
+
+kafka: install kafka-jars
+	@$(BIN)/python -m ticketgate.streams.embedded.foreground kafka --port 9092 --data '$(KAFKA_DATA)'
+
+redis: install
+	@$(BIN)/python -m ticketgate.streams.embedded.foreground valkey --port 6379 --data '$(REDIS_DATA)'
+
+# --- upkeep -----------------------------------------------------------------------------------------------------
+
+UV_COMPILE = $(VENV)/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-annotate --no-emit-index-url
+
+constraints: venv
+	@test -x $(VENV)/uv/bin/uv || { $(BIN)/python -m venv $(VENV)/uv && $(VENV)/uv/bin/pip install --quiet uv; }
+	$(UV_COMPILE) --all-extras pyproject.toml -o deploy/constraints.txt
+	echo 'setuptools>=77' | $(UV_COMPILE) pyproject.toml - -c deploy/constraints.txt -o deploy/constraints-runtime.txt
+
+clean:
+	rm -rf $(VENV) build dist deploy/kafka/target .mypy_cache tests/.mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache
