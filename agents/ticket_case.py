@@ -57,7 +57,7 @@ class TicketCase:
         reasons += [fact.reason for fact in self.facts.values() if isinstance(fact, NoFact)]
         if self.policy.on_truncation == "review":
             reasons += [
-                f"question {quote(question_id)}: answered without reading the whole state, which is longer than the model's window"
+                f"question {quote(question_id)}: the state exceeds the model's window and was not read to its end"
                 for question_id in self.policy.questions
                 if question_id in scores.truncated
             ]

@@ -53,7 +53,8 @@ def check_abstention(case: TicketCase) -> Verdict | None:
         return None
     unsure = tuple(
         # repr: the shortest text that reads back as the same number, so none is shown across the bound.
-        f"question {quote(question_id)}: answer confidence {case.confidences[question_id]!r} is below {case.policy.abstain_below!r}"
+        f"question {quote(question_id)}: answer confidence {case.confidences[question_id]!r}"
+        f" is below {case.policy.abstain_below!r}"
         for question_id in case.policy.ids
         if question_id in case.abstained
     )

@@ -124,15 +124,17 @@ def read_document(text: str, *, source: str) -> Written:
     """Read a policy's text. Raises PolicyError with every problem of grammar or shape."""
     values = _parsed(text, source)
     lines = locate(text)
-    if problems := [
-        Problem(line_of(lines, path), what, remedy) for path, what, remedy in _not_json(values, ())
-    ]:
-        raise PolicyError(source, problems)
+    foreign = _not_json(values, ())
+    problems = [Problem(line_of(lines, path), what, remedy) for path, what, remedy in foreign]
     try:
         document = PolicyDocument.model_validate(values)
     except ValidationError as err:
+        said = {path for path, _, _ in foreign}
         details = err.errors(include_url=False, include_input=False)
-        raise PolicyError(source, [_translated(each, values, lines) for each in details]) from None
+        problems += [_translated(each, lines) for each in details if tuple(each["loc"]) not in said]
+        raise PolicyError(source, problems) from None
+    if problems:
+        raise PolicyError(source, problems)
     return Written(source, document, values, lines)
 
 
@@ -173,7 +175,7 @@ def _not_json(value: object, path: Path) -> list[tuple[Path, str, str]]:
     return []
 
 
-def _translated(error: ErrorDetails, values: Mapping[str, JsonValue], lines: Mapping[Path, int]) -> Problem:
+def _translated(error: ErrorDetails, lines: Mapping[Path, int]) -> Problem:
     """pydantic's finding in the policy's words."""
     path: Path = tuple(error["loc"])
     line, name, kind = line_of(lines, path), _dotted(path), error["type"]

@@ -28,7 +28,7 @@ class PolicyError(ValueError):
 
     def __init__(self, source: str, problems: Iterable[Problem]) -> None:
         self.source = source
-        self.problems = tuple(sorted(problems, key=lambda problem: problem.line or 0))
+        self.problems: tuple[Problem, ...] = tuple(sorted(problems, key=lambda problem: problem.line or 0))
         first = self.problems[0]
         self.line, self.what, self.remedy = first.line, first.what, first.remedy
         super().__init__("\n".join(f"{self._where(p)}: {p.what}\n  {p.remedy}" for p in self.problems))

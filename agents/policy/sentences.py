@@ -35,8 +35,8 @@ def any_of(atoms: Sequence[Atom]) -> str:
 
 
 def exactly(count: int, atoms: Sequence[Atom]) -> str:
-    """`exactly one of billing, technical`."""
-    return f"exactly {_number(count)} of {_list(atoms)}"
+    """`exactly one of billing, technical`; of a count of 0, `none of a, b`."""
+    return f"exactly {_number(count)} of {_list(atoms)}" if count else f"none of {_list(atoms)}"
 
 
 def at_least(count: int, atoms: Sequence[Atom]) -> str:
@@ -45,8 +45,8 @@ def at_least(count: int, atoms: Sequence[Atom]) -> str:
 
 
 def at_most(count: int, atoms: Sequence[Atom]) -> str:
-    """`at most one of a, b, c`."""
-    return f"at most {_number(count)} of {_list(atoms)}"
+    """`at most one of a, b, c`; of a count of 0, `none of a, b, c`."""
+    return f"at most {_number(count)} of {_list(atoms)}" if count else f"none of {_list(atoms)}"
 
 
 def default_id(sentence: str) -> str:
@@ -67,5 +67,5 @@ def _list(atoms: Sequence[Atom]) -> str:
 
 
 def _number(count: int) -> str:
-    words = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    words = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     return words[count] if count < len(words) else str(count)
