@@ -49,7 +49,9 @@ def decode(data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> JsonValue | Ma
     a point or an exponent become float. A tombstone is no value and must not be brought here.
     """
     if len(data) > max_bytes:
-        return _malformed("too_large", f"{len(data)} bytes, more than the {max_bytes} that are taken")
+        return _malformed(
+            "too_large", f"too large: {len(data)} bytes, more than the {max_bytes} that are taken"
+        )
     if not data or not data.strip(_JSON_WHITE_SPACE):
         what = "only white space" if data else "zero bytes"
         return _malformed("empty_value", f"empty value: {what}, where a JSON value must stand")

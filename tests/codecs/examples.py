@@ -31,7 +31,10 @@ times = st.datetimes(timezones=st.timezones()).map(lambda moment: moment.isoform
     ["2026-11-29T18:00:00Z", "2016-12-31T23:59:60z", "2024-02-29t00:00:00.123456789-23:59"]
 )
 tickets = st.fixed_dictionaries(
-    {"id": st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), "state": text | objects},
+    {
+        "id": st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
+        "state": text | objects,
+    },
     optional={
         "schema": st.just("ticket/1"),
         "tenant": text,
@@ -67,7 +70,9 @@ def _nest(objects_or_arrays: list[bool]) -> bytes:
 def written(draw: st.DrawFn, content: st.SearchStrategy[Any] = values) -> bytes:
     """A JSON document in one of the styles in which serialisers write."""
     value = draw(content)
-    style = draw(st.sampled_from([{}, {"separators": (",", ":")}, {"indent": 1}, {"ensure_ascii": False}]))
+    style: dict[str, Any] = draw(
+        st.sampled_from([{}, {"separators": (",", ":")}, {"indent": 1}, {"ensure_ascii": False}])
+    )
     return json.dumps(value, **style).encode("utf-8")
 
 
@@ -85,10 +90,19 @@ def mutated(draw: st.DrawFn) -> bytes:
 @st.composite
 def misshapen(draw: st.DrawFn) -> dict[str, Any]:
     """A good ticket with one field put wrong, taken away or added: JSON in any case."""
-    ticket = dict(draw(tickets))
-    name = draw(st.sampled_from(["id", "state", "schema", "tenant", "idempotency_key", "received_at", "attributes"]) | text)
+    ticket: dict[str, Any] = dict(draw(tickets))
+    name = draw(
+        st.sampled_from(["id", "state", "schema", "tenant", "idempotency_key", "received_at", "attributes"])
+        | text
+    )
     lengths = st.sampled_from([0, 1, 7, 8, 256, 257]).map(lambda length: "é" * length)
-    wrong = draw(st.none() | values | times | lengths | st.sampled_from(["ticket/1", "ticket/2", "2026-02-30T00:00:00Z"]))
+    wrong = draw(
+        st.none()
+        | values
+        | times
+        | lengths
+        | st.sampled_from(["ticket/1", "ticket/2", "2026-02-30T00:00:00Z"])
+    )
     if draw(st.booleans()):
         ticket[name] = wrong
     else:

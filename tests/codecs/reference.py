@@ -5,7 +5,7 @@ Shares no code with ticketgate.codecs, and says only taken or refused, not why.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import math
 import re
@@ -66,12 +66,12 @@ def _is_time(value: Any) -> bool:
     if hour > 23 or minute > 59 or second > 60 or ahead_h > 23 or ahead_m > 59:
         return False
     try:
-        days = datetime.date(year, month, day).toordinal()
+        days = dt.date(year, month, day).toordinal()
     except ValueError:
         return False
     ahead = (ahead_h * 60 + ahead_m) * (-1 if sign == "-" else 1)
     in_utc = days * 1440 + hour * 60 + minute - ahead
-    return 1440 <= in_utc < (datetime.date.max.toordinal() + 1) * 1440
+    return 1440 <= in_utc < (dt.date.max.toordinal() + 1) * 1440
 
 
 def _integer(digits: str) -> int:
