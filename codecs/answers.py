@@ -295,7 +295,8 @@ def _number(what: str, value: object, *, top: int) -> int | float | str:
         return f"{what} must be a number from 0 to {top}, not {wrong_kind(value)}"
     if not 0 <= value <= top:  # NaN is neither
         return f"{what} must be from 0 to {top}, not {_shown(value)}"
-    return value
+    # The same number without its subclass: a record could not be written with a numpy.float64 in it.
+    return float(value) if isinstance(value, float) else int(value)
 
 
 def _shown(value: object) -> str:

@@ -88,6 +88,17 @@ def test_a_probability_is_kept_as_it_came(number: float) -> None:
     assert repr(answer.noul) == repr(number)
 
 
+def test_a_number_of_a_librarys_own_type_becomes_a_plain_one() -> None:
+    class LikeNumpy(float):
+        __slots__ = ()
+
+    answer = answered(URGENT, {"type": "noul", "noul": LikeNumpy(0.25)})
+
+    assert isinstance(answer, NoulAnswer)
+    assert type(answer.noul) is float
+    assert encode(tag_non_finite({"noul": LikeNumpy(0.25)})) == b'{"noul":0.25}'
+
+
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
