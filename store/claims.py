@@ -116,7 +116,7 @@ class Claims:
     async def show(self, key: IdempotencyKey) -> str | None:
         """The claim on a key as it stands, `topic:partition:offset:fingerprint`, or None."""
         found = await self._redis.get(self._keys.claim(key))
-        return None if found is None else found.decode()
+        return None if found is None else cast("bytes", found).decode()
 
     def _queue_marks(self, pipeline: Pipeline, position: Position) -> None:
         name = (position.topic, position.partition)

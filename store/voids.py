@@ -20,13 +20,11 @@ class Voids:
 
     async def journal(self, topic: str, partition: int, offsets: range) -> None:
         """Declare that no record in `offsets` has had, or will have, an effect."""
-        await self._redis.hset(  # type: ignore[misc]  # redis-py types one method for sync and async
-            self._keys.void(topic, partition), str(offsets.start), str(offsets.stop)
-        )
+        await self._redis.hset(self._keys.void(topic, partition), str(offsets.start), str(offsets.stop))
 
     async def ranges(self, topic: str, partition: int) -> tuple[range, ...]:
         """The journalled ranges of a partition, in order of their first offset."""
-        found = await self._redis.hgetall(self._keys.void(topic, partition))  # type: ignore[misc]  # as above
+        found = await self._redis.hgetall(self._keys.void(topic, partition))
         return tuple(
             sorted((range(int(start), int(stop)) for start, stop in found.items()), key=lambda r: r.start)
         )

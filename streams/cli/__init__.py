@@ -1,0 +1,102 @@
+"""The command `ticketgate`: each subcommand in a file of its own, loaded only when it is asked for.
+
+Exit codes: 0 done, accepted or as expected; 2 bad input or usage; 3 review or findings; 4 a dependency is
+unreachable. Source: DESIGN section 8.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+# Name to module and help line: `ticketgate --help` lists them without loading any.
+COMMANDS = {
+    "demo": ("demo", "Stream sample tickets through a gate on this machine."),
+    "worker": ("worker", "Run one worker process."),
+    "topics": ("topics", "Create the topics that the settings name."),
+    "settings": ("settings", "Show every setting, its value, source and meaning."),
+    "produce": ("produce", "Send records from a JSON lines file."),
+    "consume": ("consume", "Print a topic's committed records as JSON lines."),
+    "run": ("run", "Answer a System One request with the local model."),
+    "check": ("check", "Give the verdict on answers under a policy."),
+}
+
+EXIT_BAD_INPUT = 2
+EXIT_FINDINGS = 3
+EXIT_UNREACHABLE = 4
+
+
+class CommandError(Exception):
+    """What a person gave cannot be used. One line, exit code 2."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of COMMANDS."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of that name, loaded."""
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"ticketgate.streams.cli.{COMMANDS[name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List names and help lines without loading a command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="ticketgate")
+def cli() -> None:
+    """Let a local model's decision about a ticket through once, and only if it is valid."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line; whatever a person can mend is one line on stderr, without a traceback."""
+    try:
+        code = cli.main(arguments, prog_name="ticketgate", standalone_mode=False)
+    except click.ClickException as err:
+        err.show()
+        sys.exit(err.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away, as `head` does.
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as err:
+        if (known := _exit_code(err)) is None:
+            raise
+        click.echo(f"ticketgate: {err}", err=True)
+        sys.exit(known)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _exit_code(err: Exception) -> int | None:
+    """The exit code of an error made for people; None for a fault of ours, which keeps its traceback.
+
+    By name of the class, so that no command's start loads what only another command needs.
+    """
+    names = {kind.__name__ for kind in type(err).__mro__}
+    if names & {"Unreachable", "PartFailed"}:
+        return EXIT_UNREACHABLE
+    if names & {
+        "CommandError",
+        "SettingsError",
+        "PolicyError",
+        "ScorerError",
+        "PartMissing",
+        "ConditionFailed",
+    }:
+        return EXIT_BAD_INPUT
+    return None

@@ -1,0 +1,170 @@
+"""The Faust app: the only room that knows Faust.
+
+Faust runs the app and the deciding; aiokafka carries the records and lanes own their delivery, for Faust's consumer
+acknowledges a message whose agent raised, and its exactly_once sends outside any transaction to topics that it does
+not consume. So the app boots without Kafka, and a lane puts each batch as one event on a bounded channel; the agent
+decides and resolves the batch's future. Nothing is raised out of the agent. Source: DESIGN section 4.
+
+`faust -A ticketgate.streams.app worker` finds `app`, made from the environment's settings when it is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import faust
+from faust.app.base import BootStrategy
+from faust.worker import Worker
+from mode import Service
+from ticketgate.agents.decide import Decision
+from ticketgate.codecs.ticket import Ticket
+from ticketgate.codecs.verdict import Stage
+from ticketgate.streams.model_decider import ModelDecider
+from ticketgate.streams.preflight import STARTUP_ERRORS, open_decider
+from ticketgate.streams.runner import Runner
+from ticketgate.streams.settings import Settings, load_settings
+from ticketgate.streams.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+# Batches that may wait for the agent; a lane that finds it full waits, and takes nothing meanwhile.
+CHANNEL_SIZE = 16
+# How often a start looks whether the agent has subscribed to its channel.
+SUBSCRIBER_POLL_S = 0.01
+
+
+class WithoutKafka(BootStrategy):
+    """Boot agents and tables without Faust's consumer, producer and web server."""
+
+    enable_kafka = False
+    enable_web = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """One event on the channel: tickets to decide, and the future that takes the decisions."""
+
+    tickets: Sequence[Ticket]
+    decisions: asyncio.Future[Sequence[Decision]]
+
+
+class ChannelDecider:
+    """The lanes' port to the agent."""
+
+    def __init__(self, channel: Any, decider: ModelDecider) -> None:
+        self._channel = channel
+        self._decider = decider
+
+    async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
+        """Put the tickets on the channel as one event and wait for the agent."""
+        batch = Batch(tickets, asyncio.get_running_loop().create_future())
+        await self._channel.send(value=batch)
+        return await batch.decisions
+
+    def refuse(self, stage: Stage, reasons: Sequence[str]) -> Decision:
+        """A decision for review without inference."""
+        return self._decider.refuse(stage, reasons)
+
+
+def create_app(settings: Settings) -> faust.App:
+    """The app of one worker process. Raises what opening the policy or the scorer raises."""
+    telemetry = Telemetry()
+    decider = open_decider(settings, telemetry)
+    folder = tempfile.mkdtemp(prefix="ticketgate-faust-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    app = faust.App(
+        settings.group,
+        # Never connected to: the app boots without Kafka.
+        broker=f"kafka://{settings.kafka.split(',')[0]}",
+        datadir=folder,
+        web_enabled=False,
+        loghandlers=[],
+    )
+    app.boot_strategy = WithoutKafka(app)
+    channel: Any = app.channel(maxsize=CHANNEL_SIZE)
+
+    @app.agent(channel, name="decide", concurrency=1)
+    async def decide_batches(batches: Any) -> None:
+        async for batch in batches:
+            await _answer(batch, decider)
+
+    runner = Runner(
+        settings,
+        decider=ChannelDecider(channel, decider),
+        telemetry=telemetry,
+        describe=decider.describe(),
+    )
+
+    @app.service
+    class Lanes(Service):
+        """Starts the lanes once the agent listens."""
+
+        async def on_started(self) -> None:
+            app.flow_control.resume()
+            # A put on a channel without a subscriber is dropped without a word.
+            while not channel._subscribers:  # noqa: ASYNC110 - Faust tells nobody
+                await asyncio.sleep(SUBSCRIBER_POLL_S)
+            await runner.start()
+
+    @app.on_before_shutdown.connect
+    async def drain(*_: Any, **__: Any) -> None:
+        # Here and not in the service's stop, for Faust stops agents first, and with them the batches under way.
+        _end_at_once_on_a_second_signal()
+        await runner.stop()
+        decider.close()
+
+    return app
+
+
+def run_worker(settings: Settings) -> NoReturn:
+    """Run a worker until a signal ends it, then leave the process. Raises what opening policy or scorer raises."""
+    worker = Worker(create_app(settings), override_logging=False, redirect_stdouts=False, quiet=True)
+    worker.execute_from_commandline()
+
+
+async def _answer(batch: Batch, decider: ModelDecider) -> None:
+    if batch.decisions.done():  # the lane gave up waiting
+        return
+    try:
+        decisions = await decider.decide(batch.tickets)
+    except Exception as err:  # noqa: BLE001 - the lane's to handle; raised here it would restart the agent
+        if not batch.decisions.done():
+            batch.decisions.set_exception(err)
+        return
+    if not batch.decisions.done():
+        batch.decisions.set_result(decisions)
+
+
+def _end_at_once_on_a_second_signal() -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _end_at_once, number)
+
+
+def _end_at_once(number: int) -> None:
+    log.warning(
+        "a second signal: ending at once; what was not committed is decided again by whoever comes next"
+    )
+    os._exit(128 + number)
+
+
+def __getattr__(name: str) -> faust.App:
+    """`app`, from the environment's settings, made when first asked for."""
+    if name != "app":
+        raise AttributeError(name)
+    try:
+        made = create_app(load_settings().settings)
+    except STARTUP_ERRORS as err:
+        sys.exit(f"ticketgate: {err}")
+    globals()["app"] = made
+    return made

@@ -1,0 +1,146 @@
+"""Take one batch of a lane from records to a commit.
+
+Promise: a crash between any two steps never emits twice: what was claimed is found as its own at the next try, and
+records and offset are committed together.
+Relies on: a fenced output. Steps: 3 decode, 4 claim, 5 decide, 6 commit. Source: DESIGN section 4.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar, assert_never
+
+from aiokafka import ConsumerRecord
+from ticketgate.agents.decide import Decision
+from ticketgate.codecs.identity import IdempotencyKey, collision_key
+from ticketgate.codecs.verdict import Stage, Status
+from ticketgate.store.claims import Claim, ClaimResult, Claims, Collision, Duplicate, Owned
+from ticketgate.store.marks import Position
+from ticketgate.streams.deciding import Decider, decide_all
+from ticketgate.streams.intake import Arrival, Intake, take_in
+from ticketgate.streams.records import RecordWriter
+from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.transaction import Outgoing, Output
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchParts:
+    """What taking a batch needs, the same for all lanes of a process. `now` is for `decided_at` alone."""
+
+    claims: Claims
+    decider: Decider
+    writer: RecordWriter
+    telemetry: Telemetry
+    namespace: str
+    max_ticket_bytes: int
+    scorer_timeout_s: float
+    now: Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A ticket with its decision, and the key under which that is emitted."""
+
+    arrival: Arrival
+    decision: Decision
+    key: IdempotencyKey
+
+
+async def take_batch(
+    parts: BatchParts, records: Sequence[ConsumerRecord], *, committed: int | None, output: Output
+) -> int:
+    """Take a batch, which is not empty, of one partition; returns the offset that is now committed.
+
+    `committed` is the offset of the lane's last commit. Whatever is raised, nothing is known of the batch then.
+    """
+    intake = take_in(records, namespace=parts.namespace, max_bytes=parts.max_ticket_bytes)  # 3
+    source = records[0]
+    position = Position(source.topic, source.partition, claimed=intake.next_offset, committed=committed)
+    claimed = await _timed(parts, "claim", _claim(parts.claims, intake.arrivals, position))  # 4
+    decided = await _timed(parts, "decide", _decide(parts, intake.arrivals, claimed))  # 5
+    outgoing = _write(parts, intake, decided)
+    await _timed(parts, "commit", output.commit(outgoing, intake.next_offset))  # 6
+    _count(parts.telemetry, source.topic, intake, claimed, decided)
+    return intake.next_offset
+
+
+async def _claim(claims: Claims, arrivals: Sequence[Arrival], position: Position) -> tuple[ClaimResult, ...]:
+    wanted = [arrival.claim for arrival in arrivals]
+    results = list(await claims.claim(wanted, position=position))
+    # A collision is a record of its own, under a derived key, and once however often it is sent.
+    collided = [index for index, result in enumerate(results) if isinstance(result, Collision)]
+    if collided:
+        derived = [replace(wanted[index], key=_collision_key(wanted[index])) for index in collided]
+        for index, result in zip(collided, await claims.claim(derived, position=position), strict=True):
+            if isinstance(result, Duplicate):
+                results[index] = result
+    return tuple(results)
+
+
+async def _decide(
+    parts: BatchParts, arrivals: Sequence[Arrival], claimed: Sequence[ClaimResult]
+) -> tuple[Decided, ...]:
+    owned = [
+        arrival.ticket for arrival, result in zip(arrivals, claimed, strict=True) if isinstance(result, Owned)
+    ]
+    decisions = iter(await decide_all(parts.decider, owned, timeout_s=parts.scorer_timeout_s))
+    decided: list[Decided] = []
+    for arrival, result in zip(arrivals, claimed, strict=True):
+        match result:
+            case Owned():
+                decided.append(Decided(arrival, next(decisions), arrival.claim.key))
+            case Collision(owner=owner):
+                reason = f"the id was used before for a ticket that says something else, at {owner}"
+                refusal = parts.decider.refuse(Stage.IDENTITY, [reason])
+                decided.append(Decided(arrival, refusal, _collision_key(arrival.claim)))
+            case Duplicate():
+                pass
+            case _:
+                assert_never(result)
+    return tuple(decided)
+
+
+def _collision_key(claim: Claim) -> IdempotencyKey:
+    return collision_key(claim.key, claim.fingerprint)
+
+
+def _write(parts: BatchParts, intake: Intake, decided: Sequence[Decided]) -> list[Outgoing]:
+    now = parts.now()
+    records = [parts.writer.decision(each.arrival, each.decision, key=each.key, at=now) for each in decided]
+    return records + [parts.writer.dead_letter(unreadable) for unreadable in intake.unreadable]
+
+
+async def _timed(parts: BatchParts, step: str, work: Awaitable[T]) -> T:
+    started = time.perf_counter()
+    result = await work
+    parts.telemetry.step(step, time.perf_counter() - started)
+    return result
+
+
+def _count(
+    telemetry: Telemetry,
+    topic: str,
+    intake: Intake,
+    claimed: Sequence[ClaimResult],
+    decided: Sequence[Decided],
+) -> None:
+    replayed = sum(isinstance(result, Duplicate) for result in claimed)
+    collided = sum(isinstance(result, Collision) for result in claimed)
+    accepted = sum(each.decision.verdict.status is Status.ACCEPT for each in decided)
+    telemetry.records(topic, "tombstone", intake.tombstones)
+    telemetry.records(topic, "malformed", len(intake.unreadable))
+    telemetry.records(topic, "replayed", replayed)
+    telemetry.records(topic, "dispatched", accepted)
+    telemetry.records(topic, "review", len(decided) - accepted)
+    telemetry.gate_outcome(Stage.IDENTITY, "pass", len(decided) - collided)
+    telemetry.gate_outcome(Stage.IDENTITY, "replayed", replayed)
+    telemetry.gate_outcome(Stage.IDENTITY, "review", collided)
+    telemetry.decided(each.decision for each in decided)
+    for unreadable in intake.unreadable:
+        telemetry.gate_outcome(unreadable.malformed.stage, "malformed")
+        telemetry.dead_lettered(unreadable.malformed.code)

@@ -1,0 +1,74 @@
+"""What the broker is: reached or not, which cluster, whether its transactions can be relied upon.
+
+Source: DESIGN section 4, conditions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+# A broker that is there answers in milliseconds; one that just starts, in seconds.
+REACH_TIMEOUT_S = 10.0
+REQUEST_TIMEOUT_MS = 10_000
+
+# Kafka 4.0 took away what is older than Fetch version 4 (KIP-896), and is the first that applies transactional
+# offsets before it lets a successor pass the fence. A broker tells its versions, not its release.
+_FETCH_API = 1
+_LEAST_FETCH_OF_KAFKA_4 = 4
+
+
+class Unreachable(Exception):
+    """A dependency does not answer. The message names the setting and the remedy; it may be there a moment later."""
+
+    def __init__(self, setting: str, what: str, remedy: str) -> None:
+        super().__init__(f"{setting}: {what}; {remedy}")
+        self.setting, self.what, self.remedy = setting, what, remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker that answered: its cluster's id, and whether it is Apache Kafka 4.0 or newer."""
+
+    cluster: str
+    is_kafka_4: bool
+
+
+@asynccontextmanager
+async def admin_client(bootstrap: str) -> AsyncIterator[AIOKafkaAdminClient]:
+    """A connected admin client. Raises `Unreachable`."""
+    client = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=REQUEST_TIMEOUT_MS)
+    try:
+        try:
+            async with asyncio.timeout(REACH_TIMEOUT_S):
+                await client.start()
+        except (KafkaError, TimeoutError, OSError) as err:
+            raise Unreachable(
+                "TICKETGATE_KAFKA",
+                f"no broker answers at {bootstrap}",
+                "start it, or set the address it listens on",
+            ) from err
+        yield client
+    finally:
+        await client.close()
+
+
+async def describe_broker(bootstrap: str) -> Broker:
+    """Ask the broker what it is. Raises `Unreachable`."""
+    async with admin_client(bootstrap) as client:
+        cluster = await client.describe_cluster()
+        connections = client._client._conns.values()
+        fetch = [
+            connection._versions.get(_FETCH_API, (0, 0))[0]
+            for connection in connections
+            if connection._versions
+        ]
+        return Broker(
+            cluster=str(cluster["cluster_id"] or ""),
+            is_kafka_4=bool(fetch) and min(fetch) >= _LEAST_FETCH_OF_KAFKA_4,
+        )

@@ -1,0 +1,82 @@
+"""`ticketgate check`: the verdict on given answers; no model, no broker."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from ticketgate.agents.check import CheckInputError, check
+from ticketgate.agents.decide import Decision
+from ticketgate.agents.policy import load_policy
+from ticketgate.codecs.malformed import Malformed
+from ticketgate.codecs.strict import JsonValue, decode
+from ticketgate.codecs.verdict import Status
+from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+
+
+@click.command("check")
+@click.argument("answers", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
+@click.option(
+    "--policy", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The policy to judge by."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object.")
+def command(answers: Path, policy: Path, as_json: bool) -> int:
+    """Give the verdict on ANSWERS, a JSON file (- for standard input), under a policy.
+
+    ANSWERS is an object from question id to answer, a System One response, or a decision record; with
+    "attributes" and "state" if the policy asks for them. Exit code 0 for accept, 3 for anything else.
+    """
+    given = read_json(answers)
+    try:
+        decision = check(given, policy=load_policy(policy))
+    except CheckInputError as err:
+        raise CommandError(f"{answers}: {err}") from err
+    click.echo(json.dumps(to_json(decision), ensure_ascii=False) if as_json else to_text(decision))
+    return 0 if decision.verdict.status is Status.ACCEPT else EXIT_FINDINGS
+
+
+def read_json(path: Path) -> JsonValue:
+    """A JSON file, read as strictly as a record. Raises `CommandError`."""
+    try:
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as err:
+        raise CommandError(f"cannot read {path}: {err.strerror}") from err
+    value = decode(data, max_bytes=64 * 2**20)
+    if isinstance(value, Malformed):
+        raise CommandError(f"{path}: {value.reason}")
+    return value
+
+
+def to_json(decision: Decision) -> dict[str, object]:
+    """What a decision record says of a decision, without a record's envelope."""
+    verdict = decision.verdict
+    return {
+        "verdict": {
+            "status": verdict.status,
+            "stage": verdict.stage,
+            "reasons": list(verdict.reasons),
+            "next_step": verdict.next_step,
+        },
+        "selected": list(decision.selected),
+        "violations": [{"rule": each.rule, "message": each.message} for each in decision.violations],
+        "probabilities": dict(decision.probabilities),
+        "effects": [{"tool": each.tool, "arguments": each.arguments} for each in decision.effects],
+    }
+
+
+def to_text(decision: Decision) -> str:
+    """A few lines for a person."""
+    verdict = decision.verdict
+    lines = [
+        f"{verdict.status} at {verdict.stage}",
+        f"  selected: {', '.join(decision.selected) or 'none'}",
+        *(f"  reason: {reason}" for reason in verdict.reasons),
+        *(
+            f"  effect: {each.tool} {json.dumps(each.arguments, ensure_ascii=False)}"
+            for each in decision.effects
+        ),
+        f"  next: {verdict.next_step}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,38 @@
+"""Options that commands share: a flag for each setting that a command reads, and `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from ticketgate.streams.settings import Settings, load_settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def settings_flags(*names: str) -> Callable[[Command], Command]:
+    """Give a command the flags of these settings, and call it with `settings`, loaded: flags over environment over
+    file over defaults. `settings_flags()` without names reads the settings without giving flags."""
+
+    def decorate(function: Command) -> Command:
+        def with_settings(*arguments: Any, **options: Any) -> Any:
+            flags = {name: options.pop(f"setting_{name}") for name in names}
+            return function(*arguments, settings=load_settings(flags).settings, **options)
+
+        with_settings.__doc__ = function.__doc__
+        with_settings.__name__ = function.__name__
+        # Options that stand above this decorator were given to `function` already.
+        with_settings.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+        decorated: Any = with_settings
+        for name in reversed(names):
+            flag = f"--{name.replace('_', '-')}"
+            decorated = click.option(flag, f"setting_{name}", help=Settings.model_fields[name].description)(
+                decorated
+            )
+        return decorated  # type: ignore[no-any-return]
+
+    return decorate
+
+
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print data instead of text for people.")

@@ -1,0 +1,52 @@
+"""`ticketgate worker`: one worker process, checked before it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+
+import click
+from ticketgate.streams.cli.options import settings_flags
+from ticketgate.streams.settings import Settings
+
+
+@click.command("worker")
+@settings_flags(
+    "kafka",
+    "redis",
+    "namespace",
+    "group",
+    "policy",
+    "scorer",
+    "model",
+    "guarantee",
+    "web_bind",
+    "web_port",
+    "log_level",
+)
+def command(settings: Settings) -> None:
+    """Run one worker process, until SIGTERM or Ctrl-C; start more of them to scale.
+
+    It takes tickets from as many partitions as the group gives it, and drains them before it ends. A second signal
+    ends it at once.
+    """
+    configure_logging(settings.log_level)
+    from ticketgate.streams.preflight import require_dependencies
+
+    asyncio.run(require_dependencies(settings))
+    # Faust is loaded only by who runs a worker.
+    from ticketgate.streams.app import run_worker
+
+    run_worker(settings)
+
+
+def configure_logging(level: str) -> None:
+    """Log to stderr, one line each; libraries from warnings up."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        force=True,
+    )
+    logging.getLogger("ticketgate").setLevel(level.upper())

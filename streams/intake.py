@@ -1,0 +1,71 @@
+"""Step 3 of the protocol: a batch of Kafka records to tickets with identities, and to what cannot be read as one.
+
+Promise: every record of the batch is in exactly one of the three parts. Source: DESIGN sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aiokafka import ConsumerRecord
+from ticketgate.codecs.headers import Header
+from ticketgate.codecs.identity import Coordinate, fingerprint, ticket_key
+from ticketgate.codecs.malformed import Malformed
+from ticketgate.codecs.ticket import Ticket, decode_ticket
+from ticketgate.store.claims import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A ticket that was read, and the claim that its record makes on its key."""
+
+    ticket: Ticket
+    claim: Claim
+    headers: tuple[Header, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A record that is no ticket, as it came, and why."""
+
+    record: ConsumerRecord
+    malformed: Malformed
+
+    @property
+    def coordinate(self) -> Coordinate:
+        """Where the record lies."""
+        return coordinate_of(self.record)
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """A batch taken apart. `next_offset` is one past the last record's."""
+
+    next_offset: int
+    arrivals: tuple[Arrival, ...]
+    unreadable: tuple[Unreadable, ...]
+    tombstones: int
+
+
+def take_in(records: Sequence[ConsumerRecord], *, namespace: str, max_bytes: int) -> Intake:
+    """Read a batch, which is not empty, of one partition."""
+    arrivals: list[Arrival] = []
+    unreadable: list[Unreadable] = []
+    tombstones = 0
+    for record in records:
+        if record.value is None:
+            tombstones += 1
+            continue
+        ticket = decode_ticket(record.value, max_bytes=max_bytes)
+        if isinstance(ticket, Malformed):
+            unreadable.append(Unreadable(record, ticket))
+            continue
+        claim = Claim(ticket_key(namespace, ticket), coordinate_of(record), fingerprint(ticket))
+        arrivals.append(Arrival(ticket, claim, record.headers))
+    return Intake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable), tombstones)
+
+
+def coordinate_of(record: ConsumerRecord) -> Coordinate:
+    """Where a record lies."""
+    return Coordinate(record.topic, record.partition, record.offset)

@@ -1,0 +1,52 @@
+"""The decider of a worker: a policy and a scorer, run in a thread of their own.
+
+Promise: the event loop goes on while a model computes, so heartbeats are sent and `/readyz` answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from ticketgate.agents.decide import Decision, decide, refuse
+from ticketgate.agents.policy import Policy
+from ticketgate.agents.scoring import Scorer
+from ticketgate.codecs.ticket import Ticket
+from ticketgate.codecs.verdict import Stage
+from ticketgate.streams.telemetry import Telemetry
+
+
+class ModelDecider:
+    """Decides by `policy` with `scorer`, one batch at a time; gates are counted in `telemetry`."""
+
+    def __init__(self, *, policy: Policy, scorer: Scorer, telemetry: Telemetry) -> None:
+        self._policy = policy
+        self._scorer = scorer
+        self._telemetry = telemetry
+        # One thread: onnxruntime spreads one inference over the cores that its setting allows.
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="decide")
+        telemetry.policy(policy.ref)
+
+    def describe(self) -> dict[str, object]:
+        """The policy and model in force, for /readyz."""
+        policy, model = self._policy.ref, self._scorer.model
+        return {
+            "policy": {"name": policy.name, "version": policy.version, "hash": policy.hash},
+            "model": {"id": model.id, "hash": model.hash},
+        }
+
+    async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
+        """One decision a ticket, in order. Raises what the scorer raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._decide, tickets)
+
+    def refuse(self, stage: Stage, reasons: Sequence[str]) -> Decision:
+        """A decision for review without inference."""
+        return refuse(policy=self._policy.ref, model=self._scorer.model, stage=stage, reasons=reasons)
+
+    def close(self) -> None:
+        """Take no further batch; a computation under way is not waited for."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
+        return decide(tickets, policy=self._policy, scorer=self._scorer, observe=self._telemetry.gate)

@@ -1,0 +1,63 @@
+"""What a worker needs before it starts: a policy, a scorer, a broker and a Redis that answer.
+
+Promise: what is wrong is one line that names the setting and the remedy, before anything was taken from a topic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from redis.exceptions import RedisError
+from ticketgate.agents.policy import Policy, PolicyError, load_policy
+from ticketgate.agents.scoring import Scorer, ScorerError, open_scorer
+from ticketgate.store.connect import connect
+from ticketgate.streams.broker import Unreachable, describe_broker
+from ticketgate.streams.model_decider import ModelDecider
+from ticketgate.streams.settings import Settings, SettingsError
+from ticketgate.streams.telemetry import Telemetry
+
+STARTUP_ERRORS = (SettingsError, PolicyError, ScorerError, Unreachable)
+"""What keeps a worker from starting; the message of each is made for people."""
+
+
+def require_policy(settings: Settings) -> Policy:
+    """The policy that the settings name. Raises `SettingsError` or `PolicyError`."""
+    if settings.policy is None:
+        raise SettingsError("TICKETGATE_POLICY", "not set", "name the policy file to decide by")
+    return load_policy(settings.policy)
+
+
+def require_scorer(settings: Settings) -> Scorer:
+    """The scorer that the settings name. Raises `ScorerError`."""
+    return open_scorer(settings.scorer, model=settings.model)
+
+
+def open_decider(settings: Settings, telemetry: Telemetry) -> ModelDecider:
+    """Policy and scorer, ready to decide. Raises `STARTUP_ERRORS`."""
+    return ModelDecider(policy=require_policy(settings), scorer=require_scorer(settings), telemetry=telemetry)
+
+
+async def require_dependencies(settings: Settings) -> None:
+    """Broker and Redis answer. Raises `Unreachable`, or `SettingsError` if an address is none."""
+    await asyncio.gather(describe_broker(settings.kafka), require_redis(settings))
+
+
+async def require_redis(settings: Settings) -> None:
+    """Redis answers. Raises `Unreachable` or `SettingsError`."""
+    try:
+        redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
+    except ValueError as err:
+        raise SettingsError("TICKETGATE_REDIS", str(err), "write it as redis://HOST:PORT/DB") from err
+    try:
+        await redis.ping()
+    except (RedisError, OSError) as err:
+        where = _without_password(settings.redis.get_secret_value())
+        raise Unreachable(
+            "TICKETGATE_REDIS", f"no Redis answers at {where} ({err})", "start it, or set its URL"
+        ) from err
+    finally:
+        await redis.aclose()
+
+
+def _without_password(url: str) -> str:
+    return url.rsplit("@", 1)[-1].removeprefix("redis://").removeprefix("rediss://")

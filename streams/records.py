@@ -1,0 +1,122 @@
+"""What a batch's outcomes look like on the wire: decisions and dead letters as records to send.
+
+Promise: no record is larger than the limit, so that the broker takes it; what would be is sent without its text, to
+`review` (or, where it has no identity, to `dead-letter` with a digest). Source: DESIGN sections 3 and 4, step 6.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ticketgate.agents.decide import Decision
+from ticketgate.codecs.decision import DecisionRecord, Effect
+from ticketgate.codecs.headers import dead_letter_headers, decision_headers, foreign
+from ticketgate.codecs.identity import IdempotencyKey, effect_key
+from ticketgate.codecs.strict import JsonValue, encode
+from ticketgate.codecs.verdict import Status, Verdict
+from ticketgate.streams.intake import Arrival, Unreadable
+from ticketgate.streams.transaction import Outgoing
+
+# What Kafka adds to key, value and headers: lengths, time, offset and its share of the batch's head, at most.
+OVERHEAD_BYTES = 200
+# For each header, the lengths of its name and value.
+HEADER_OVERHEAD_BYTES = 10
+
+TOO_LARGE = (
+    "the record would exceed the broker's limit, so it stands here without its text; see its coordinate"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTopics:
+    """Where records go, by name."""
+
+    dispatch: str
+    review: str
+    dead_letter: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordWriter:
+    """Writes records for `topics`, none above `max_bytes`; `dispatch_with_ticket` keeps the ticket in dispatch too."""
+
+    topics: OutputTopics
+    max_bytes: int
+    dispatch_with_ticket: bool
+
+    def decision(
+        self, arrival: Arrival, decision: Decision, *, key: IdempotencyKey, at: datetime
+    ) -> Outgoing:
+        """The decision on a ticket, under the key that was claimed for it."""
+        is_accepted = decision.verdict.status is Status.ACCEPT
+        answers: dict[str, JsonValue] = dict(decision.answers)
+        record = DecisionRecord(
+            ticket_id=arrival.ticket.id,
+            tenant=arrival.ticket.tenant,
+            verdict=decision.verdict,
+            selected=decision.selected,
+            violations=decision.violations,
+            probabilities=decision.probabilities,
+            answers=answers,
+            truncated=decision.truncated,
+            policy=decision.policy,
+            model=decision.model,
+            effects=tuple(
+                Effect(effect.tool, effect.arguments, effect_key(key, effect.place))
+                for effect in decision.effects
+            ),
+            idempotency_key=key,
+            fingerprint=arrival.claim.fingerprint,
+            coordinate=arrival.claim.coordinate,
+            decided_at=at,
+            ticket=arrival.ticket.to_json() if self.dispatch_with_ticket or not is_accepted else None,
+        )
+        outgoing = Outgoing(
+            topic=self.topics.dispatch if is_accepted else self.topics.review,
+            key=arrival.ticket.id.encode(),
+            value=record.encode(),
+            headers=foreign(arrival.headers) + decision_headers(record),
+        )
+        return outgoing if size(outgoing) <= self.max_bytes else self._without_text(outgoing, record)
+
+    def dead_letter(self, unreadable: Unreadable) -> Outgoing:
+        """The original bytes, key, time and headers, and our reason."""
+        source, malformed = unreadable.record, unreadable.malformed
+        ours = dead_letter_headers(malformed, unreadable.coordinate)
+        outgoing = Outgoing(
+            topic=self.topics.dead_letter,
+            key=source.key,
+            value=source.value,
+            headers=foreign(source.headers) + ours,
+            timestamp_ms=source.timestamp,
+        )
+        if size(outgoing) <= self.max_bytes:
+            return outgoing
+        digest: JsonValue = {"bytes": len(source.value), "sha256": hashlib.sha256(source.value).hexdigest()}
+        shortened = replace(outgoing, value=encode(digest))
+        if size(shortened) <= self.max_bytes:
+            return shortened
+        return replace(shortened, key=None, headers=ours)
+
+    def _without_text(self, outgoing: Outgoing, record: DecisionRecord) -> Outgoing:
+        """To review without the text, and if that is not enough without the producer's headers and the answers."""
+        verdict = record.verdict
+        moved = Verdict(
+            Status.REVIEW, verdict.stage, (*verdict.reasons, TOO_LARGE), "a person looks up the ticket"
+        )
+        bare = replace(record, ticket=None, effects=(), verdict=moved)
+        shortened = replace(outgoing, topic=self.topics.review, value=bare.encode())
+        if size(shortened) <= self.max_bytes:
+            return shortened
+        bare = replace(bare, answers={}, probabilities={}, verdict=replace(moved, reasons=(TOO_LARGE,)))
+        return replace(shortened, value=bare.encode(), headers=decision_headers(record))
+
+
+def size(record: Outgoing) -> int:
+    """An upper bound in bytes of what a record takes in a Kafka batch, uncompressed."""
+    headers = sum(
+        len(name.encode()) + len(value or b"") + HEADER_OVERHEAD_BYTES for name, value in record.headers
+    )
+    return len(record.key or b"") + len(record.value) + headers + OVERHEAD_BYTES

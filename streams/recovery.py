@@ -1,0 +1,122 @@
+"""What a lane does about each error: one table, from the exception of aiokafka or redis-py to an action.
+
+There is one way to recover, and that is to reopen the lane: fence, read the committed offset, go on from there. It is
+right after a commit of unknown outcome as well, for the committed offset tells what became of it. Only what a person
+must mend first is refused. Source: DESIGN section 4, step 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import Enum
+
+import aiokafka.errors as kafka
+import redis.exceptions as redis
+from ticketgate.store.claims import ClaimsNotDurable
+from ticketgate.streams.broker import Unreachable
+
+
+class Action(Enum):
+    """What a lane does next."""
+
+    REOPEN = "reopen"
+    """Drop the producer and go to step 1 after a back-off: it heals itself."""
+
+    REFUSE = "refuse"
+    """Stand still, say why in /readyz and the log, and look again from time to time: a person must act."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """The action, the bounded word for metrics and `/readyz`, and for a refusal the remedy."""
+
+    action: Action
+    cause: str
+    remedy: str = ""
+
+
+class LaneFault(Exception):
+    """A lane found that it cannot go on; the fault brings its own row of the table."""
+
+    def __init__(self, what: str, handling: Handling) -> None:
+        super().__init__(what)
+        self.handling = handling
+
+
+_FENCED = Handling(Action.REOPEN, "fenced")
+_EXPIRED = Handling(Action.REOPEN, "producer_expired")
+_SEQUENCE = Handling(Action.REOPEN, "sequence")
+_TIMEOUT = Handling(Action.REOPEN, "timeout")
+_COORDINATOR = Handling(Action.REOPEN, "coordinator_moved")
+_BROKER_AWAY = Handling(Action.REOPEN, "broker_away")
+_OFFSETS = Handling(Action.REOPEN, "position_lost")
+_REDIS_AWAY = Handling(Action.REOPEN, "redis_away")
+_REDIS_REFUSED = Handling(
+    Action.REFUSE,
+    "redis_refused",
+    "mend what Redis says; TICKETGATE_REDIS names the server, user and password",
+)
+_OTHER = Handling(Action.REOPEN, "other")
+_TOO_LARGE = Handling(
+    Action.REFUSE, "record_too_large", "set TICKETGATE_MAX_RECORD_BYTES below the broker's message.max.bytes"
+)
+_NOT_ALLOWED = Handling(
+    Action.REFUSE,
+    "not_authorized",
+    "grant the worker's user Read on the tickets topic and group, and Write on the output topics and transactional ids",
+)
+_NO_TOPIC = Handling(Action.REFUSE, "topic_missing", "run `ticketgate topics create`")
+_TOO_OLD = Handling(
+    Action.REFUSE, "broker_too_old", "use Apache Kafka 4.0 or newer, or TICKETGATE_GUARANTEE=at_least_once"
+)
+
+TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
+    (ClaimsNotDurable, Handling(Action.REOPEN, "claims_not_durable")),
+    (redis.AuthenticationError, _REDIS_REFUSED),  # a ConnectionError to redis-py, so it stands first
+    (redis.ReadOnlyError, _REDIS_AWAY),  # a failover under way
+    (redis.ResponseError, _REDIS_REFUSED),
+    (redis.RedisError, _REDIS_AWAY),
+    (kafka.ProducerFenced, _FENCED),
+    (kafka.InvalidProducerEpoch, _FENCED),
+    # The broker aborts a transaction that outlives its time-out and raises the epoch: InvalidTxnState or fenced.
+    (kafka.InvalidTxnState, _FENCED),
+    (kafka.InvalidProducerIdMapping, _EXPIRED),
+    (kafka.UnknownProducerId, _EXPIRED),
+    (kafka.ConcurrentTransactions, _SEQUENCE),
+    (kafka.OutOfOrderSequenceNumber, _SEQUENCE),
+    (kafka.DuplicateSequenceNumber, _SEQUENCE),
+    (kafka.TopicAuthorizationFailedError, _NOT_ALLOWED),
+    (kafka.GroupAuthorizationFailedError, _NOT_ALLOWED),
+    (kafka.ClusterAuthorizationFailedError, _NOT_ALLOWED),
+    (kafka.TransactionalIdAuthorizationFailed, _NOT_ALLOWED),
+    (kafka.MessageSizeTooLargeError, _TOO_LARGE),
+    (kafka.RecordListTooLargeError, _TOO_LARGE),
+    (kafka.UnsupportedVersionError, _TOO_OLD),
+    (kafka.IncompatibleBrokerVersion, _TOO_OLD),
+    (kafka.UnknownTopicOrPartitionError, _NO_TOPIC),
+    (kafka.InvalidTopicError, _NO_TOPIC),
+    (kafka.OffsetOutOfRangeError, _OFFSETS),
+    (kafka.NoOffsetForPartitionError, _OFFSETS),
+    (kafka.CoordinatorNotAvailableError, _COORDINATOR),
+    (kafka.NotCoordinatorError, _COORDINATOR),
+    (kafka.CoordinatorLoadInProgressError, _COORDINATOR),
+    (kafka.KafkaTimeoutError, _TIMEOUT),
+    (kafka.RequestTimedOutError, _TIMEOUT),
+    (asyncio.TimeoutError, _TIMEOUT),
+    (Unreachable, _BROKER_AWAY),
+    (kafka.KafkaConnectionError, _BROKER_AWAY),
+    (kafka.NodeNotReadyError, _BROKER_AWAY),
+    (kafka.NotEnoughReplicasError, _BROKER_AWAY),
+    (kafka.NotEnoughReplicasAfterAppendError, _BROKER_AWAY),
+    (kafka.LeaderNotAvailableError, _BROKER_AWAY),
+    (kafka.NotLeaderForPartitionError, _BROKER_AWAY),
+)
+"""Read from the top: the first row whose class matches is the one that counts."""
+
+
+def handling(error: BaseException) -> Handling:
+    """What to do about an error: its row of the table, and for any other error a reopening."""
+    if isinstance(error, LaneFault):
+        return error.handling
+    return next((handling for kind, handling in TABLE if isinstance(error, kind)), _OTHER)

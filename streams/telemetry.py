@@ -1,0 +1,137 @@
+"""What a worker counts: Prometheus metrics with bounded labels, in seconds; never a ticket's id or tenant.
+
+Source: DESIGN section 9.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from ticketgate.agents.decide import Decision
+from ticketgate.codecs.decision import PolicyRef
+from ticketgate.codecs.verdict import Stage, Verdict
+
+# A gate takes microseconds, scoring a batch milliseconds to seconds.
+_GATE_BUCKETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
+_BATCH_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_PROBABILITY_BUCKETS = tuple(n / 10 for n in range(1, 11))
+
+
+class Telemetry:
+    """The metrics of one process, in a registry of their own. All methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        self._records = Counter(
+            "ticketgate_records",
+            "Input records by where they went: dispatched, review, malformed, replayed, tombstone",
+            ["topic", "outcome"],
+            registry=registry,
+        )
+        self._gates = Counter(
+            "ticketgate_gate_evaluations", "Gates passed and failed", ["gate", "outcome"], registry=registry
+        )
+        self._gate_seconds = Histogram(
+            "ticketgate_gate_duration_seconds",
+            "Time in a gate",
+            ["gate"],
+            buckets=_GATE_BUCKETS,
+            registry=registry,
+        )
+        self._batch_seconds = Histogram(
+            "ticketgate_batch_duration_seconds",
+            "Time in a step of the delivery protocol, by step: claim, decide, commit",
+            ["step"],
+            buckets=_BATCH_BUCKETS,
+            registry=registry,
+        )
+        self._decisions = Counter("ticketgate_decisions", "Decisions emitted", ["status"], registry=registry)
+        self._rules = Counter(
+            "ticketgate_rule_evaluations",
+            "Rules by what they said: held, broken, open",
+            ["rule", "result"],
+            registry=registry,
+        )
+        self._dead_letters = Counter(
+            "ticketgate_dead_letter", "Dead letters by code", ["code"], registry=registry
+        )
+        self._probability = Histogram(
+            "ticketgate_answer_probability",
+            "The probability of true of each noul answer",
+            ["question"],
+            buckets=_PROBABILITY_BUCKETS,
+            registry=registry,
+        )
+        self._truncated = Counter(
+            "ticketgate_truncated", "Answers given on a part of the state", ["question"], registry=registry
+        )
+        self._reopens = Counter(
+            "ticketgate_lane_reopens", "Lanes reopened, by cause", ["cause"], registry=registry
+        )
+        self._lanes = Gauge("ticketgate_lanes", "Input partitions assigned to this worker", registry=registry)
+        self._ready = Gauge("ticketgate_ready", "1 if /readyz says ready", registry=registry)
+        self._policy = Gauge(
+            "ticketgate_policy_info", "The policy in force", ["name", "version", "hash"], registry=registry
+        )
+
+    def records(self, topic: str, outcome: str, count: int = 1) -> None:
+        """Count input records of `topic` by outcome."""
+        if count:
+            self._records.labels(topic, outcome).inc(count)
+
+    def gate(self, stage: Stage) -> Callable[[Verdict | None], None]:
+        """The observer of the gate runner (agents/gate.py): counts and times one gate."""
+        started = time.perf_counter()
+
+        def seen(verdict: Verdict | None) -> None:
+            self._gate_seconds.labels(stage).observe(time.perf_counter() - started)
+            self.gate_outcome(stage, "pass" if verdict is None else verdict.status)
+
+        return seen
+
+    def gate_outcome(self, stage: Stage, outcome: str, count: int = 1) -> None:
+        """Count what a gate outside the runner said: `pass`, `malformed`, `replayed`, or a status."""
+        if count:
+            self._gates.labels(stage, outcome).inc(count)
+
+    def decided(self, decisions: Iterable[Decision]) -> None:
+        """Count decisions that were committed."""
+        for decision in decisions:
+            self._decisions.labels(decision.verdict.status).inc()
+            for rule, truth in decision.rule_truths.items():
+                result = "open" if truth is None else "held" if truth else "broken"
+                self._rules.labels(rule, result).inc()
+            for question, probability in decision.probabilities.items():
+                if isinstance(probability, (int, float)):
+                    self._probability.labels(question).observe(probability)
+            for question in decision.truncated:
+                self._truncated.labels(question).inc()
+
+    def dead_lettered(self, code: str) -> None:
+        """Count one dead letter."""
+        self._dead_letters.labels(code).inc()
+
+    def reopened(self, cause: str) -> None:
+        """Count one reopening of a lane; `cause` is from recovery.py's table."""
+        self._reopens.labels(cause).inc()
+
+    def step(self, name: str, seconds: float) -> None:
+        """Time one step of the protocol."""
+        self._batch_seconds.labels(name).observe(seconds)
+
+    def lanes(self, count: int) -> None:
+        """How many lanes there are."""
+        self._lanes.set(count)
+
+    def policy(self, policy: PolicyRef) -> None:
+        """The policy in force from now on."""
+        self._policy.clear()
+        self._policy.labels(policy.name, policy.version, policy.hash).set(1)
+
+    def expose(self, *, is_ready: bool) -> tuple[bytes, str]:
+        """The metrics in Prometheus' text format, and its content type."""
+        self._ready.set(is_ready)
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST

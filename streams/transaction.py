@@ -1,0 +1,202 @@
+"""One lane's output: a batch's records and the input offset they were made from, together or not at all.
+
+    closed ── open: fence ──▶ ready ── commit: begin, send, add offset, end ──▶ ready
+                                └───────── error or time limit ─────────────▶ closed
+
+Promise: after `commit` returned, records and offset are committed; after it raised, nothing is known, and only a
+reopening tells: the successor's fence ends the transaction, and the committed offset says how. A producer that
+raised once is never used again. `OffsetCommit` is the same shape for a broker without transactions: records first,
+then the offset, so a crash between the two repeats the batch.
+Relies on: one transactional id for each input partition, so that a fence meets just its predecessor
+(recovery.py has the table from error to action). Source: DESIGN section 4, steps 1 and 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from ticketgate.codecs.headers import Header
+
+log = logging.getLogger(__name__)
+
+# Starting asks for metadata and the coordinator and waits for a predecessor's transaction to end; on a broker that
+# restarts, aiokafka would try for ever.
+OPEN_TIMEOUT_S = 30.0
+# `stop()` waits for what is in flight, without a limit of its own, and never returns when the broker died.
+CLOSE_TIMEOUT_S = 3.0
+# A request that the broker does not answer is given up then, so that a producer left behind ends by itself.
+REQUEST_TIMEOUT_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One record to send. `timestamp_ms` None lets the producer's clock set it."""
+
+    topic: str
+    key: bytes | None
+    value: bytes
+    headers: tuple[Header, ...] = ()
+    timestamp_ms: int | None = None
+
+
+class Output(Protocol):
+    """What a lane needs of its output, under either guarantee."""
+
+    async def open(self) -> None:
+        """Step 1. Raises aiokafka's errors or TimeoutError."""
+        ...
+
+    async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
+        """Step 6. Raises aiokafka's errors or TimeoutError; the outcome is unknown then."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connection within a bound; never raises."""
+        ...
+
+
+ProducerFactory = Callable[..., AIOKafkaProducer]
+
+
+class Transactions:
+    """Exactly once: the transactional producer of one input partition.
+
+    `new_producer` makes an AIOKafkaProducer with the connection's settings; `transactional_id` is
+    `{namespace}.{topic}.{partition}`; `commit_timeout_s` bounds one whole transaction.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: TopicPartition,
+        group: str,
+        transactional_id: str,
+        transaction_timeout_s: float,
+        commit_timeout_s: float,
+        new_producer: ProducerFactory = AIOKafkaProducer,
+        **connection: object,
+    ) -> None:
+        self._source = source
+        self._group = group
+        self._commit_timeout_s = commit_timeout_s
+        self._new_producer = lambda: new_producer(
+            transactional_id=transactional_id,
+            transaction_timeout_ms=round(transaction_timeout_s * 1000),
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            **connection,
+        )
+        self._producer: AIOKafkaProducer | None = None
+
+    async def open(self) -> None:
+        """Fence: abort what a predecessor left open and refuse it from now on."""
+        await self.close()
+        self._producer = self._new_producer()
+        async with asyncio.timeout(OPEN_TIMEOUT_S):
+            await self._producer.start()  # type: ignore[no-untyped-call]  # aiokafka leaves it untyped
+
+    async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
+        """One transaction with all records and the offset one past the batch's last."""
+        producer = _open(self._producer)
+        async with asyncio.timeout(self._commit_timeout_s):
+            await producer.begin_transaction()
+            await _send(producer, records)
+            await producer.send_offsets_to_transaction({self._source: next_offset}, self._group)
+            await producer.commit_transaction()
+
+    async def close(self) -> None:
+        """Drop the producer. An open transaction is left to the successor's fence, which aborts it."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await _abandon(producer)
+
+
+class OffsetCommit:
+    """At least once: a plain producer, then a commit of the consumer's offset."""
+
+    def __init__(
+        self,
+        *,
+        source: TopicPartition,
+        consumer: AIOKafkaConsumer,
+        commit_timeout_s: float,
+        new_producer: ProducerFactory = AIOKafkaProducer,
+        **connection: object,
+    ) -> None:
+        self._source = source
+        self._consumer = consumer
+        self._commit_timeout_s = commit_timeout_s
+        self._new_producer = lambda: new_producer(
+            acks="all", request_timeout_ms=REQUEST_TIMEOUT_MS, **connection
+        )
+        self._producer: AIOKafkaProducer | None = None
+
+    async def open(self) -> None:
+        """Connect. Nothing is fenced: a zombie can still repeat its batch."""
+        await self.close()
+        self._producer = self._new_producer()
+        async with asyncio.timeout(OPEN_TIMEOUT_S):
+            await self._producer.start()  # type: ignore[no-untyped-call]  # aiokafka leaves it untyped
+
+    async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
+        """Send all, wait for each, then commit the offset."""
+        async with asyncio.timeout(self._commit_timeout_s):
+            await _send(_open(self._producer), records)
+            await self._consumer.commit({self._source: next_offset})
+
+    async def close(self) -> None:
+        """Drop the producer."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await _abandon(producer)
+
+
+def _open(producer: AIOKafkaProducer | None) -> AIOKafkaProducer:
+    if producer is None:
+        raise RuntimeError("commit before open: the lane must fence first")
+    return producer
+
+
+async def _send(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None:
+    deliveries = [
+        await producer.send(
+            record.topic,
+            record.value,
+            key=record.key,
+            headers=list(record.headers),
+            timestamp_ms=record.timestamp_ms,
+        )
+        for record in records
+    ]
+    # All are awaited, so that none fails unseen; the first failure is the one raised.
+    outcomes = await asyncio.gather(*deliveries, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+async def _abandon(producer: AIOKafkaProducer) -> None:
+    try:
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await producer.stop()
+    except BaseException as err:
+        # Whatever ails it, or if its lane is cancelled meanwhile: it is not used again, and the broker fences it.
+        log.debug("a producer did not stop cleanly (%r); its connections are cut", err)
+        await _cut(producer)
+        if not isinstance(err, Exception):
+            raise
+
+
+async def _cut(producer: AIOKafkaProducer) -> None:
+    sender = producer._sender.sender_task
+    if sender is not None:
+        sender.cancel()
+    try:
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await producer.client.close()
+    except Exception as err:  # noqa: BLE001 - the time limits of its requests end what is left
+        log.debug("nor did its connections close (%r)", err)

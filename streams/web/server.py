@@ -1,0 +1,43 @@
+"""The web port of a process: where it listens, and which pages it has.
+
+Promise: what `start` returned from listens on `bind`:`port` and nowhere else. Source: DESIGN section 9.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from aiohttp import web
+
+log = logging.getLogger(__name__)
+
+# A page that hangs must not hold up the end of the process.
+SHUTDOWN_TIMEOUT_S = 2.0
+
+
+class WebServer:
+    """An aiohttp server. `port` 0 takes a free port; `address` tells which, once started."""
+
+    def __init__(self, routes: Iterable[web.AbstractRouteDef], *, bind: str, port: int) -> None:
+        application = web.Application()
+        application.add_routes(routes)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_TIMEOUT_S)
+        self._bind = bind
+        self._port = port
+
+    @property
+    def address(self) -> str:
+        """`host:port` as bound."""
+        host, port = self._runner.addresses[0][:2]
+        return f"{host}:{port}"
+
+    async def start(self) -> None:
+        """Listen. Raises OSError if the port is taken."""
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self._bind, self._port).start()
+        log.info("web port http://%s: /healthz /readyz /metrics", self.address)
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        await self._runner.cleanup()
