@@ -126,8 +126,8 @@ def test_a_hostile_document_costs_no_more_than_its_size(data: bytes) -> None:
     result = decode(data)
     took = time.perf_counter() - began
 
-    # The slowest takes a quarter of a second at this size; quadratic work would take minutes.
-    assert took < 5
+    # The slowest takes a quarter of a second on an idle machine; quadratic work would take minutes.
+    assert took < 20
     assert not isinstance(result, Malformed) or len(result.reason) < 1_000
 
 
