@@ -51,7 +51,6 @@ class RecordWriter:
     ) -> Outgoing:
         """The decision on a ticket, under the key that was claimed for it."""
         is_accepted = decision.verdict.status is Status.ACCEPT
-        answers: dict[str, JsonValue] = dict(decision.answers)
         record = DecisionRecord(
             ticket_id=arrival.ticket.id,
             tenant=arrival.ticket.tenant,
@@ -59,7 +58,7 @@ class RecordWriter:
             selected=decision.selected,
             violations=decision.violations,
             probabilities=decision.probabilities,
-            answers=answers,
+            answers=decision.answers,
             truncated=decision.truncated,
             policy=decision.policy,
             model=decision.model,

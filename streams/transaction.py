@@ -84,7 +84,7 @@ class Transactions:
         self._source = source
         self._group = group
         self._commit_timeout_s = commit_timeout_s
-        self._new_producer = lambda: new_producer(
+        self._new_producer: Callable[[], AIOKafkaProducer] = lambda: new_producer(
             transactional_id=transactional_id,
             transaction_timeout_ms=round(transaction_timeout_s * 1000),
             request_timeout_ms=REQUEST_TIMEOUT_MS,
@@ -97,7 +97,7 @@ class Transactions:
         await self.close()
         self._producer = self._new_producer()
         async with asyncio.timeout(OPEN_TIMEOUT_S):
-            await self._producer.start()  # type: ignore[no-untyped-call]  # aiokafka leaves it untyped
+            await self._producer.start()
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
         """One transaction with all records and the offset one past the batch's last."""
@@ -130,7 +130,7 @@ class OffsetCommit:
         self._source = source
         self._consumer = consumer
         self._commit_timeout_s = commit_timeout_s
-        self._new_producer = lambda: new_producer(
+        self._new_producer: Callable[[], AIOKafkaProducer] = lambda: new_producer(
             acks="all", request_timeout_ms=REQUEST_TIMEOUT_MS, **connection
         )
         self._producer: AIOKafkaProducer | None = None
@@ -140,7 +140,7 @@ class OffsetCommit:
         await self.close()
         self._producer = self._new_producer()
         async with asyncio.timeout(OPEN_TIMEOUT_S):
-            await self._producer.start()  # type: ignore[no-untyped-call]  # aiokafka leaves it untyped
+            await self._producer.start()
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
         """Send all, wait for each, then commit the offset."""
