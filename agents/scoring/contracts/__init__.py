@@ -1,0 +1,47 @@
+"""Contracts: how a kind of model reads a ticket and questions, and what its outputs mean.
+
+A manifest names its contract. A package can add one with `register_contract` before a model is opened.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from ticketgate.agents.scoring.contracts import bi_encoder_head
+from ticketgate.agents.scoring.folder import ModelFolder
+from ticketgate.agents.scoring.scorer import Scores
+from ticketgate.codecs.questions import Question
+from ticketgate.codecs.strict import JsonValue
+
+__all__ = ["Contract", "OpenContract", "open_contract", "register_contract"]
+
+
+class Contract(Protocol):
+    """An opened model. Safe to call from several threads at once."""
+
+    def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
+        """One Scores a state, in order; what `Scorer.score` promises holds here too."""
+        ...
+
+
+OpenContract = Callable[[ModelFolder, int], Contract]
+"""Opens a folder with so many threads. Raises ScorerError where the folder lacks what the contract needs."""
+
+_CONTRACTS: dict[str, OpenContract] = {bi_encoder_head.NAME: bi_encoder_head.BiEncoderHead}
+
+
+def register_contract(name: str, opener: OpenContract) -> None:
+    """Add a contract. Raises ValueError if there is one of that name."""
+    if name in _CONTRACTS:
+        raise ValueError(f"contract {name!r} is registered already")
+    _CONTRACTS[name] = opener
+
+
+def open_contract(folder: ModelFolder, *, threads: int) -> Contract:
+    """Open the folder by the contract it names. Raises ScorerError."""
+    name = folder.manifest.contract
+    if name not in _CONTRACTS:
+        raise folder.refusal(
+            f'unknown contract "{name}"',
+            remedy=f"the contracts known here are {', '.join(sorted(_CONTRACTS))}",
+        )
+    return _CONTRACTS[name](folder, threads)

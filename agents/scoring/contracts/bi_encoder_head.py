@@ -1,0 +1,259 @@
+"""bi-encoder-head: tickets and questions are read apart, and a small head compares their vectors.
+
+Graph `encoder`: ids, mask [texts, tokens] -> vector [texts, width], of length 1.
+Graph `head`: state [tickets, width], question [questions, width] -> logit [tickets, questions].
+
+noul: sigmoid(scale * logit + bias). choice and score: softmax(scale * cosine) over the options' or levels'
+vectors; the head is not asked, since cosine ranked options better (shared/model/README.md), and the
+instructions are not read. A ticket is read once however many questions there are, and the vectors of
+questions are kept, so that a further question is nearly free.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from ticketgate.agents.scoring.folder import ModelFolder, first_fault
+from ticketgate.agents.scoring.render import render
+from ticketgate.agents.scoring.scorer import Scores
+from ticketgate.agents.scoring.session import open_graph
+from ticketgate.agents.scoring.tokens import Tokenization, even_batches
+from ticketgate.agents.scoring.vectors import TextVector, VectorCache
+from ticketgate.codecs.answers import ChoiceAnswer, ScoreAnswer, confidence
+from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.strict import JsonValue
+
+NAME = "bi-encoder-head"
+
+# The head holds some [tickets, questions, width] arrays at once; 4,096 pairs of width 384 are 6 MB each.
+MAX_PAIRS = 4096
+
+# Policies have tens of questions and the endpoint's callers hundreds; 8,192 vectors of width 384 are 12 MB.
+MAX_CACHED_QUESTIONS = 8192
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_PLACES = {
+    "state": {"state"},
+    "noul": {"instructions"},
+    "noul_true": {"description"},
+    "noul_false": {"description"},
+    "option": {"label"},
+    "described_option": {"label", "description"},
+    "level": {"description"},
+}
+
+
+class _Template(BaseModel):
+    """How state and question become text. `noul_true` and `noul_false` follow `noul` where given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    state: str
+    noul: str
+    noul_true: str
+    noul_false: str
+    option: str
+    described_option: str
+    level: str
+
+    @field_validator("*")
+    @classmethod
+    def _known_places(cls, text: str, info: object) -> str:
+        name = getattr(info, "field_name", "")
+        if unknown := set(_PLACEHOLDER.findall(text)) - _PLACES[name]:
+            raise ValueError(f"no such place to fill: {', '.join(sorted(unknown))}")
+        return text
+
+
+class _Platt(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    scale: float
+    bias: float
+
+
+class _Softmax(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    scale: float
+
+
+class _Calibration(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    noul: _Platt
+    choice: _Softmax
+    score: _Softmax
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question's texts as vectors [texts, width]: one for a noul, else one an option or level."""
+
+    question: Question
+    vectors: NDArray[np.float32]
+    is_truncated: bool
+
+
+class BiEncoderHead:
+    """A folder of this contract, opened."""
+
+    def __init__(self, folder: ModelFolder, threads: int) -> None:
+        try:
+            self._template = _Template.model_validate(folder.manifest.template)
+            self._calibration = _Calibration.model_validate(folder.manifest.calibration)
+        except ValidationError as err:
+            what = err.title.removeprefix("_").lower()
+            raise folder.refusal(f"manifest.json: {what}: {first_fault(err)}") from err
+        self._tokens = Tokenization(folder)
+        self._encoder = open_graph(
+            folder, "encoder", inputs=("ids", "mask"), output="vector", threads=threads
+        )
+        self._head = open_graph(folder, "head", inputs=("state", "question"), output="logit", threads=threads)
+        self._questions = VectorCache(self._encode, size=MAX_CACHED_QUESTIONS)
+
+    def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
+        """One Scores a state. Without questions nothing is read."""
+        if not states or not questions:
+            return tuple(Scores(answers={}) for _ in states)
+        read = self._encode([_fill(self._template.state, state=render(state)) for state in states])
+        vectors = np.stack([text.vector for text in read])
+        asked = self._ask(questions)
+        nouls = [name for name, a in asked.items() if isinstance(a.question, NoulQuestion)]
+        logits = self._logits(vectors, [asked[name].vectors[0] for name in nouls])
+        answers: list[dict[str, JsonValue]] = [{} for _ in states]
+        for name, question in asked.items():
+            if isinstance(question.question, NoulQuestion):
+                chances = self._noul(logits[:, nouls.index(name)])
+                for answer, chance in zip(answers, chances, strict=True):
+                    answer[name] = {"type": "noul", "noul": chance}
+            else:
+                # Not by BLAS, whose threads are not ours to give.
+                cosines = np.einsum("nd,md->nm", vectors, question.vectors)
+                for answer, row in zip(answers, cosines, strict=True):
+                    answer[name] = self._distributed(question.question, row)
+        cut = frozenset(name for name, question in asked.items() if question.is_truncated)
+        return tuple(
+            Scores(
+                answers=answer,
+                truncated=frozenset(questions) if text.is_truncated else cut,
+                input_tokens=text.tokens,
+            )
+            for answer, text in zip(answers, read, strict=True)
+        )
+
+    def _ask(self, questions: Mapping[str, Question]) -> dict[str, _Asked]:
+        texts = {name: self._texts(question) for name, question in questions.items()}
+        found = iter(self._questions.get([text for listed in texts.values() for text in listed]))
+        asked = {}
+        for name, question in questions.items():
+            parts = [next(found) for _ in texts[name]]
+            asked[name] = _Asked(
+                question=question,
+                vectors=np.stack([part.vector for part in parts]),
+                is_truncated=any(part.is_truncated for part in parts),
+            )
+        return asked
+
+    def _texts(self, question: Question) -> list[str]:
+        template = self._template
+        match question:
+            case NoulQuestion():
+                text = ""
+                if question.instructions is not None:
+                    text += _fill(template.noul, instructions=render(question.instructions))
+                if question.when_true is not None:
+                    text += _fill(template.noul_true, description=render(question.when_true))
+                if question.when_false is not None:
+                    text += _fill(template.noul_false, description=render(question.when_false))
+                return [text.strip()]
+            case ChoiceQuestion():
+                return [
+                    _fill(template.option, label=label)
+                    if description is None
+                    else _fill(template.described_option, label=label, description=render(description))
+                    for label, description in question.criteria.items()
+                ]
+            case ScoreQuestion():
+                return [_fill(template.level, description=render(level)) for level in question.criteria]
+
+    def _logits(
+        self, states: NDArray[np.float32], questions: Sequence[NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """[states, questions], computed in parts of at most MAX_PAIRS."""
+        found = np.empty((len(states), len(questions)), np.float32)
+        columns = min(len(questions), MAX_PAIRS)
+        for left in range(0, len(questions), columns or 1):
+            block = np.stack(questions[left : left + columns])
+            rows = MAX_PAIRS // len(block)
+            for top in range(0, len(states), rows):
+                found[top : top + rows, left : left + columns] = self._head.run(
+                    state=states[top : top + rows], question=block
+                )
+        return found
+
+    def _noul(self, logits: NDArray[np.float32]) -> list[float]:
+        fit = self._calibration.noul
+        return [_sigmoid(fit.scale * float(logit) + fit.bias) for logit in logits]
+
+    def _distributed(
+        self, question: ChoiceQuestion | ScoreQuestion, cosines: NDArray[np.float32]
+    ) -> JsonValue:
+        if isinstance(question, ChoiceQuestion):
+            chances = _softmax(cosines, self._calibration.choice.scale)
+            by_label = dict(zip(question.labels, chances, strict=True))
+            choice = max(by_label, key=by_label.__getitem__)  # of equals the earlier
+            return {
+                "type": "choice",
+                "choice": choice,
+                "confidence": confidence(ChoiceAnswer(choice, by_label)),
+                "probabilities": {**by_label},
+            }
+        chances = _softmax(cosines, self._calibration.score.scale)
+        by_level = dict(zip(question.labels, chances, strict=True))
+        score = math.fsum(level * chance for level, chance in zip(question.levels, chances, strict=True))
+        return {
+            "type": "score",
+            "score": score,
+            "confidence": confidence(ScoreAnswer(score, by_level)),
+            "legend": dict(zip(question.labels, question.criteria, strict=True)),
+            "probabilities": {**by_level},
+        }
+
+    def _encode(self, texts: Sequence[str]) -> list[TextVector]:
+        """One vector a text. A repeated text is read again: finding it would cost more than it saves."""
+        tokens = [self._tokens.read(text) for text in texts]
+        found: dict[int, TextVector] = {}
+        for batch in even_batches([len(t.ids) for t in tokens]):
+            ids, mask = self._tokens.pad([tokens[place] for place in batch])
+            vectors = self._encoder.run(ids=ids, mask=mask)
+            for place, vector in zip(batch, vectors, strict=True):
+                # A copy: a row would keep the whole batch's array alive in the cache.
+                found[place] = TextVector(
+                    vector.copy(), tokens=len(tokens[place].ids), is_truncated=tokens[place].is_truncated
+                )
+        return [found[place] for place in range(len(texts))]
+
+
+def _fill(template: str, **values: str) -> str:
+    """Filled in one pass: braces in a ticket's text are text."""
+    return _PLACEHOLDER.sub(lambda place: values[place[1]], template)
+
+
+def _sigmoid(x: float) -> float:
+    """Without overflow on either side; NaN stays NaN, for the gate `answers` to see."""
+    if x >= 0:
+        return 1 / (1 + math.exp(-x))
+    power = math.exp(x) if x == x else x
+    return power / (1 + power)
+
+
+def _softmax(cosines: NDArray[np.float32], scale: float) -> list[float]:
+    """In doubles, so that the sum is 1 to the last digits; NaN stays NaN."""
+    powers = np.exp(scale * (cosines.astype(np.float64) - float(cosines.max())))
+    chances: list[float] = (powers / powers.sum()).tolist()
+    return chances

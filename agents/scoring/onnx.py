@@ -1,0 +1,109 @@
+"""The local scorer: a model folder, run by onnxruntime.
+
+Promise: an `OnnxScorer` that was opened answers its folder's conformance rows as its builder's did, so that
+a template, tokenizer or engine which reads otherwise is refused at start, not noticed in decisions.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from ticketgate.agents.scoring.contracts import Contract, open_contract
+from ticketgate.agents.scoring.folder import ModelFolder, first_fault, load_folder
+from ticketgate.agents.scoring.scorer import Scores
+from ticketgate.agents.scoring.session import ENGINE_ERRORS
+from ticketgate.codecs.decision import ModelRef
+from ticketgate.codecs.questions import Question, QuestionError, read_questions
+from ticketgate.codecs.strict import Malformed, decode
+from ticketgate.codecs.ticket import Ticket
+
+_OTHER_ANSWERS = (
+    "the folder does not fit this version of ticketgate or onnxruntime: use the one that it was built with"
+)
+
+
+class OnnxScorer:
+    """Scores tickets with a local ONNX model. Safe to call from several threads at once."""
+
+    def __init__(self, contract: Contract, *, model: ModelRef) -> None:
+        self._contract, self._model = contract, model
+
+    @classmethod
+    def open(cls, path: Path, *, threads: int = 1) -> Self:
+        """Load the folder, open its graphs, check its conformance rows. Raises ScorerError.
+
+        `threads`: how many threads one inference may use, at least 1.
+        """
+        if threads < 1:
+            raise ValueError(f"an inference needs at least one thread, not {threads}")
+        folder = load_folder(path)
+        contract = open_contract(folder, threads=threads)
+        _check_conformance(folder, contract)
+        return cls(contract, model=folder.model)
+
+    @property
+    def model(self) -> ModelRef:
+        """The folder's name@version, and the SHA-256 of all in it that decides."""
+        return self._model
+
+    def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
+        """One Scores a ticket, in order. Raises what onnxruntime raises."""
+        return self._contract.score([ticket.state for ticket in tickets], questions)
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    state: JsonValue
+    questions: JsonValue
+    answers: dict[str, JsonValue]
+
+
+class _Conformance(BaseModel):
+    """Inputs and the answers expected; `tolerance` is how far a number may be off."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    tolerance: Annotated[float, Field(gt=0, lt=0.1)]
+    rows: Annotated[list[_Row], Field(min_length=1)]
+
+
+def _check_conformance(folder: ModelFolder, contract: Contract) -> None:
+    name = folder.manifest.conformance
+    content = folder.content[name]
+    value = decode(content, max_bytes=len(content))
+    if isinstance(value, Malformed):
+        raise folder.refusal(f"{name}: {value.reason}")
+    try:
+        conformance = _Conformance.model_validate(value)
+        questions = [read_questions(row.questions) for row in conformance.rows]
+    except ValidationError as err:
+        raise folder.refusal(f"{name}: {first_fault(err)}") from err
+    except QuestionError as err:
+        raise folder.refusal(f"{name}: {err}") from err
+    for place, (row, asked) in enumerate(zip(conformance.rows, questions, strict=True)):
+        try:
+            (scores,) = contract.score([row.state], asked)
+        except ENGINE_ERRORS as err:
+            raise folder.refusal(
+                f"{name}, row {place}: onnxruntime fails: {' '.join(str(err).split())}"
+            ) from err
+        difference = _difference(row.answers, dict(scores.answers), conformance.tolerance)
+        if difference is not None:
+            raise folder.refusal(f"{name}, row {place}: {difference}", remedy=_OTHER_ANSWERS)
+
+
+def _difference(expected: object, found: object, tolerance: float, where: str = "answers") -> str | None:
+    """The first place at which two answers differ, or None."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        if expected.keys() != found.keys():
+            return f"{where}: expected {sorted(expected)}, found {sorted(found)}"
+        for key, value in expected.items():
+            if difference := _difference(value, found[key], tolerance, f"{where}.{key}"):
+                return difference
+        return None
+    if isinstance(expected, (int, float)) and isinstance(found, (int, float)):
+        # Written so that NaN differs from everything.
+        return None if abs(expected - found) <= tolerance else f"{where}: expected {expected}, found {found}"
+    return None if expected == found else f"{where}: expected {expected!r}, found {found!r}"

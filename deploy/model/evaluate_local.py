@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Measure a model folder in this process: the figures of shared/model/evaluate.py, and decisions/s.
+
+    evaluate_local.py [--model FOLDER] [--limit 600] [--only bitext27] [--speed]
+
+yes/no sets: accuracy at 0.5, AUC, ECE (10 bins), Brier. Choice sets: accuracy, ECE of the reported
+probability, negative log-likelihood.
+"""
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ticketgate.agents.scoring import Scorer, default_model_path, open_scorer
+from ticketgate.codecs import ChoiceQuestion, NoulQuestion, Ticket
+
+SEED_QUESTIONS = {
+    "urgent": NoulQuestion("Does the customer request urgent action?"),
+    "review": NoulQuestion("Does this ticket need review by a person?"),
+    "auto_reply": NoulQuestion("Is an automatic reply appropriate for this ticket?"),
+    "billing": NoulQuestion("Should this ticket go to billing?"),
+    "technical": NoulQuestion("Should this ticket go to technical support?"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", type=Path, default=default_model_path())
+    parser.add_argument("--sets", type=Path, default=Path("/work/shared/model/eval_sets.json"))
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--speed", action="store_true", help="measure decisions/s instead")
+    options = parser.parse_args()
+    scorer = open_scorer("onnx", model=options.model, threads=options.threads)
+    print(f"{scorer.model.id} {scorer.model.hash[:12]}, {options.threads} thread(s)")
+    if options.speed:
+        speed(scorer)
+        return
+    sets = json.loads(options.sets.read_text())
+    for kind, measure in (("noul", noul_figures), ("choice", choice_figures)):
+        for name, rows in sets[kind].items():
+            if not options.only or name in options.only:
+                rows = spread(rows, options.limit)
+                print(f"{kind:6} {name:16} n={len(rows):5} {measure(scorer, rows)}", flush=True)
+
+
+def noul_figures(scorer: Scorer, rows: Sequence[list]) -> str:
+    """rows: [state, question, label, intent]."""
+    found: dict[int, float] = {}
+    by_question: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        by_question.setdefault(row[1], []).append(place)
+    for question, places in by_question.items():
+        tickets = [Ticket(id=str(p), state=rows[p][0]) for p in places]
+        for place, scores in zip(places, scorer.score(tickets, {"q": NoulQuestion(question)}), strict=True):
+            found[place] = scores.answers["q"]["noul"]
+    p = [found[i] for i in range(len(rows))]
+    y = [row[2] for row in rows]
+    accuracy = sum((v >= 0.5) == bool(t) for v, t in zip(p, y, strict=True)) / len(y)
+    brier = sum((v - t) ** 2 for v, t in zip(p, y, strict=True)) / len(y)
+    return f"acc={accuracy:.3f} auc={auc(p, y):.3f} ece={ece(p, y):.3f} brier={brier:.3f}"
+
+
+def choice_figures(scorer: Scorer, rows: Sequence[list]) -> str:
+    """rows: [state, instructions, options, place of the right one]."""
+    hit, top, gold = [], [], []
+    for state, instructions, options, right in rows:
+        question = ChoiceQuestion(instructions, dict.fromkeys(options))
+        answer = scorer.score([Ticket(id="t", state=state)], {"q": question})[0].answers["q"]
+        hit.append(answer["choice"] == options[right])
+        top.append(answer["probabilities"][answer["choice"]])
+        gold.append(answer["probabilities"][options[right]])
+    nll = sum(-math.log(max(g, 1e-9)) for g in gold) / len(gold)
+    return f"acc={sum(hit) / len(hit):.3f} ece={ece(top, hit):.3f} nll={nll:.3f}"
+
+
+def auc(scores: Sequence[float], labels: Sequence[int]) -> float:
+    """How often a true row scores above a false one; a tie counts half."""
+    pairs = sorted(zip(scores, labels, strict=True))
+    positives = sum(labels)
+    negatives = len(labels) - positives
+    if not positives or not negatives:
+        return math.nan
+    rank_sum, place = 0.0, 0
+    while place < len(pairs):
+        end = place
+        while end < len(pairs) and pairs[end][0] == pairs[place][0]:
+            end += 1
+        shared_rank = (place + 1 + end) / 2
+        rank_sum += shared_rank * sum(label for _, label in pairs[place:end])
+        place = end
+    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
+
+
+def ece(probabilities: Sequence[float], outcomes: Sequence[float], bins: int = 10) -> float:
+    """Mean gap between probability and frequency, in bins of equal width."""
+    groups: dict[int, list[tuple[float, float]]] = {}
+    for p, outcome in zip(probabilities, outcomes, strict=True):
+        groups.setdefault(min(int(p * bins), bins - 1), []).append((p, outcome))
+    return sum(abs(sum(p - o for p, o in group)) for group in groups.values()) / len(probabilities)
+
+
+def speed(scorer: Scorer) -> None:
+    """One ticket a call against 32, in turns, so that a busy machine slows both alike."""
+    text = (
+        "Hello, my card was charged twice for the same order last Friday, and your app shows only one of the "
+        "two payments. Could you please look into it and send the second amount back before the weekend? Thanks"
+    )
+    tickets = [Ticket(id=str(i), state=text) for i in range(32)]
+    spent = {1: 0.0, 32: 0.0}
+    done = {1: 0, 32: 0}
+    tokens = scorer.score(tickets[:1], SEED_QUESTIONS)[0].input_tokens
+    for _ in range(10):
+        for size in spent:
+            spent[size] += _seconds(
+                lambda size=size: scorer.score(tickets[:size], SEED_QUESTIONS), 32 // size
+            )
+            done[size] += 32 * len(SEED_QUESTIONS)
+    for size, seconds in spent.items():
+        print(
+            f"{tokens} tokens, 5 questions, {size:2} ticket(s) a call: {done[size] / seconds:.0f} decisions/s"
+        )
+
+
+def _seconds(call: Callable[[], object], times: int) -> float:
+    start = time.perf_counter()
+    for _ in range(times):
+        call()
+    return time.perf_counter() - start
+
+
+def spread(rows: Sequence[list], limit: int) -> Sequence[list]:
+    """Every k-th row, so that a limited run still sees every part of the set."""
+    if not limit or limit >= len(rows):
+        return rows
+    return [rows[i * len(rows) // limit] for i in range(limit)]
+
+
+if __name__ == "__main__":
+    main()

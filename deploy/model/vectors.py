@@ -1,0 +1,50 @@
+"""Turn texts into the encoder's vectors, as ticketgate will: same graph, same tokens, same window."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from encoder import WINDOW
+from tokenizers import Tokenizer
+
+BATCH_TOKENS = 2048
+
+
+class Encoder:
+    """Vectors of texts; each distinct text is read once."""
+
+    def __init__(self, folder: Path, *, threads: int) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
+        self._session = onnxruntime.InferenceSession(
+            folder / "encoder.onnx", options, providers=["CPUExecutionProvider"]
+        )
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._known: dict[str, np.ndarray] = {}
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 [len(texts), 384]."""
+        new = sorted(set(texts) - self._known.keys(), key=len)
+        batch: list[tuple[str, list[int]]] = []
+        for text in new:
+            ids = self._tokenizer.encode(text).ids
+            ids = ids if len(ids) <= WINDOW else [*ids[: WINDOW - 1], ids[-1]]
+            if batch and max(len(ids), *(len(i) for _, i in batch)) * (len(batch) + 1) > BATCH_TOKENS:
+                self._run(batch)
+                batch = []
+            batch.append((text, ids))
+        if batch:
+            self._run(batch)
+        return np.stack([self._known[t] for t in texts])
+
+    def _run(self, batch: list[tuple[str, list[int]]]) -> None:
+        width = max(len(ids) for _, ids in batch)
+        tokens = np.zeros((len(batch), width), np.int64)
+        mask = np.zeros_like(tokens)
+        for row, (_, ids) in enumerate(batch):
+            tokens[row, : len(ids)] = ids
+            mask[row, : len(ids)] = 1
+        found = self._session.run(["vector"], {"input_ids": tokens, "attention_mask": mask})[0]
+        self._known.update(zip((t for t, _ in batch), found, strict=True))
