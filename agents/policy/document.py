@@ -142,8 +142,10 @@ def _parsed(text: str, source: str) -> dict[str, JsonValue]:
     if text.lstrip().startswith("{"):
         value = decode(text.encode("utf-8", "surrogatepass"), max_bytes=MAX_POLICY_BYTES)
         if isinstance(value, Malformed):
+            where = re.search(r", at line (\d+), column \d+$", value.reason)
+            line = None if where is None else int(where[1])
             raise PolicyError(
-                source, [Problem(None, value.reason, "mend the JSON, or write the policy as TOML")]
+                source, [Problem(line, value.reason, "mend the JSON, or write the policy as TOML")]
             )
         # A JSON value that begins with a brace is an object.
         return value if isinstance(value, dict) else {}

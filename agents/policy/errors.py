@@ -36,7 +36,8 @@ class PolicyError(ValueError):
     @property
     def summary(self) -> str:
         """The first problem as one line, with the number of the others."""
-        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
+        others = len(self.problems) - 1
+        more = f" (and {others} more)" if others else ""
         return f"{self._where(self.problems[0])}: {self.what}; {self.remedy}{more}"
 
     def _where(self, problem: Problem) -> str:

@@ -27,6 +27,10 @@ def load_policy(path: Path) -> Policy:
         line = content.count(b"\n", 0, err.start) + 1
         what = f"not UTF-8: byte 0x{content[err.start]:02x}"
         raise PolicyError(str(path), [Problem(line, what, "save the file as UTF-8")]) from None
+    if text.startswith("\ufeff"):
+        raise PolicyError(
+            str(path), [Problem(1, "begins with a byte order mark", "save the file as UTF-8 without one")]
+        )
     return parse_policy(text, source=str(path))
 
 

@@ -65,7 +65,7 @@ def naive_rule(rule: Mapping[str, Any], values: Values) -> bool:  # noqa: C901 -
         return sum(naive_atom(each, values) for each in atoms)
 
     (name,) = set(rule) - {"id"}
-    demand = rule[name]
+    demand: Any = rule[name]
     match name:
         case "implies":
             return side(demand[1]) or not side(demand[0])
@@ -80,11 +80,11 @@ def naive_rule(rule: Mapping[str, Any], values: Values) -> bool:  # noqa: C901 -
         case "any_of":
             return number(demand) > 0
         case "at_least":
-            return number(demand["of"]) >= demand["count"]
+            return bool(number(demand["of"]) >= demand["count"])
         case "at_most":
-            return number(demand["of"]) <= demand["count"]
+            return bool(number(demand["of"]) <= demand["count"])
         case "exactly":
-            return number(demand["of"]) == demand["count"]
+            return bool(number(demand["of"]) == demand["count"])
         case _:
             raise ValueError(name)
 

@@ -93,9 +93,8 @@ def test_facts_of_a_recorded_decision_are_judged_again() -> None:
     recorded: Any = decide_one({"a": noul(1)}, policy(MAPPED), attributes=attributes).answers
 
     bare = check(recorded, policy=policy(MAPPED))
-    whole = check(
-        {"answers": recorded, "ticket": {"id": "T-1", "attributes": attributes}}, policy=policy(MAPPED)
-    )
+    record: Any = {"answers": recorded, "ticket": {"id": "T-1", "attributes": attributes}}
+    whole = check(record, policy=policy(MAPPED))
 
     assert bare.selected == whole.selected == ("a", "vip")
     assert bare.verdict.reasons == ('effect t: the ticket has no attribute "customer.name"',)

@@ -267,6 +267,14 @@ def test_bytes_that_are_not_utf8_are_named_by_line(tmp_path: Path) -> None:
         load_policy(path)
 
 
+def test_a_byte_order_mark_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + SUPPORT.encode())
+
+    with pytest.raises(PolicyError, match=r"p.toml:1: begins with a byte order mark"):
+        load_policy(path)
+
+
 def test_a_file_that_is_no_policy_at_all_is_not_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(b"x" * (2 * 1024 * 1024))

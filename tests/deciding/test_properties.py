@@ -119,7 +119,7 @@ answer_sets = st.one_of(
     st.tuples(*[unsure] * 5).map(lambda values: {n: noul(v) for n, v in zip(LABELS, values, strict=True)}),
     st.dictionaries(st.sampled_from(LABELS), st.one_of(st.none(), unsure.map(noul), st.text())),
 )
-states = st.one_of(
+states: st.SearchStrategy[Any] = st.one_of(
     st.just(""), st.just({}), st.text(min_size=1), st.just({"subject": "Help", "body": "It is broken"})
 )
 

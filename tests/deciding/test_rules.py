@@ -21,7 +21,7 @@ def rule_truth(rule: str, **values: bool | None) -> bool | None:
     return truth(only.constraint, selected, abstained)
 
 
-TABLE = [
+TABLE: list[tuple[str, list[tuple[int | None, ...]]]] = [
     (
         'implies = ["a", "b"]',
         [(0, 0, 1), (0, 1, 1), (1, 0, 0), (1, 1, 1), (1, U, U), (U, 0, U), (U, 1, 1), (0, U, 1), (U, U, U)],
