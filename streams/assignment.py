@@ -59,7 +59,9 @@ class Assignment(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
         log.info("assigned %d partitions", len(assigned))
         self._on_assigned()
 
-    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+    async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride] - may be a coroutine
+        self, revoked: Collection[TopicPartition]
+    ) -> None:
         """Cut the lanes short: a transaction under way is aborted by the successor's fence."""
         await self._cut_short()
 

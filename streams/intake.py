@@ -29,13 +29,12 @@ class Arrival:
 class Unreadable:
     """A record that is no ticket, as it came, and why."""
 
-    record: ConsumerRecord
+    coordinate: Coordinate
+    key: bytes | None
+    value: bytes
+    headers: tuple[Header, ...]
+    timestamp_ms: int
     malformed: Malformed
-
-    @property
-    def coordinate(self) -> Coordinate:
-        """Where the record lies."""
-        return coordinate_of(self.record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +56,14 @@ def take_in(records: Sequence[ConsumerRecord], *, namespace: str, max_bytes: int
         if record.value is None:
             tombstones += 1
             continue
+        coordinate = Coordinate(record.topic, record.partition, record.offset)
+        headers = tuple(record.headers)
         ticket = decode_ticket(record.value, max_bytes=max_bytes)
         if isinstance(ticket, Malformed):
-            unreadable.append(Unreadable(record, ticket))
+            unreadable.append(
+                Unreadable(coordinate, record.key, record.value, headers, record.timestamp, malformed=ticket)
+            )
             continue
-        claim = Claim(ticket_key(namespace, ticket), coordinate_of(record), fingerprint(ticket))
-        arrivals.append(Arrival(ticket, claim, record.headers))
+        claim = Claim(ticket_key(namespace, ticket), coordinate, fingerprint(ticket))
+        arrivals.append(Arrival(ticket, claim, headers))
     return Intake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable), tombstones)
-
-
-def coordinate_of(record: ConsumerRecord) -> Coordinate:
-    """Where a record lies."""
-    return Coordinate(record.topic, record.partition, record.offset)

@@ -82,18 +82,20 @@ class RecordWriter:
 
     def dead_letter(self, unreadable: Unreadable) -> Outgoing:
         """The original bytes, key, time and headers, and our reason."""
-        source, malformed = unreadable.record, unreadable.malformed
-        ours = dead_letter_headers(malformed, unreadable.coordinate)
+        ours = dead_letter_headers(unreadable.malformed, unreadable.coordinate)
         outgoing = Outgoing(
             topic=self.topics.dead_letter,
-            key=source.key,
-            value=source.value,
-            headers=foreign(source.headers) + ours,
-            timestamp_ms=source.timestamp,
+            key=unreadable.key,
+            value=unreadable.value,
+            headers=foreign(unreadable.headers) + ours,
+            timestamp_ms=unreadable.timestamp_ms,
         )
         if size(outgoing) <= self.max_bytes:
             return outgoing
-        digest: JsonValue = {"bytes": len(source.value), "sha256": hashlib.sha256(source.value).hexdigest()}
+        digest: JsonValue = {
+            "bytes": len(unreadable.value),
+            "sha256": hashlib.sha256(unreadable.value).hexdigest(),
+        }
         shortened = replace(outgoing, value=encode(digest))
         if size(shortened) <= self.max_bytes:
             return shortened

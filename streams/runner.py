@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import UTC, datetime
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
@@ -187,7 +188,7 @@ class Runner:
 
     async def _is_member(self) -> bool:
         """Ask the group's coordinator, which is the one that knows; aiokafka has no public way to ask."""
-        coordinator = self._require_consumer()._coordinator
+        coordinator: Any = self._require_consumer()._coordinator
         async with asyncio.timeout(MEMBER_TIMEOUT_S):
             await coordinator.ensure_coordinator_known()
             return bool(await coordinator._do_heartbeat())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -28,6 +28,9 @@ from pydantic import (
 
 PREFIX = "TICKETGATE_"
 CONFIG_VARIABLE = "TICKETGATE_CONFIG"
+# In the environment under our prefix, and no settings of a worker: where the settings' file lies, and where the
+# embedded broker finds its jars (embedded/java.py).
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TICKETGATE_KAFKA_JARS"})
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -210,22 +213,26 @@ def load_settings(
     values: dict[str, object] = {}
     sources = dict.fromkeys(Settings.model_fields, "default")
 
-    def take(found: Mapping[str, object], source: str, spelling: str) -> None:
+    def take(found: Mapping[str, object], source: str, spell: Callable[[str], str]) -> None:
         for name, value in found.items():
             if name not in Settings.model_fields:
-                raise SettingsError(spelling.format(name), "unknown setting", _nearest(name))
+                raise SettingsError(spell(name), "unknown setting", _nearest(name))
             values[name] = value
             sources[name] = source
 
     if path := environment.get(CONFIG_VARIABLE):
-        take(_read_file(Path(path)), path, f"{path}: {{}}")
+        take(_read_file(Path(path)), path, lambda name: f"{path}: {name}")
     given = {
-        k[len(PREFIX) :].lower(): v
-        for k, v in environment.items()
-        if k.startswith(PREFIX) and k != CONFIG_VARIABLE
+        variable.removeprefix(PREFIX).lower(): value
+        for variable, value in environment.items()
+        if variable.startswith(PREFIX) and variable not in OTHER_VARIABLES
     }
-    take(given, "environment", f"{PREFIX}{{}}")
-    take({name: value for name, value in (flags or {}).items() if value is not None}, "flag", "--{}")
+    take(given, "environment", lambda name: f"{PREFIX}{name.upper()}")
+    take(
+        {name: value for name, value in (flags or {}).items() if value is not None},
+        "flag",
+        lambda name: f"--{name}",
+    )
     try:
         return LoadedSettings(Settings.model_validate(values), sources)
     except ValidationError as err:
@@ -267,7 +274,7 @@ def _explain(err: ValidationError, sources: Mapping[str, str]) -> SettingsError:
         where = f" (from {sources[name]})"
         remedy = f"it is {Settings.model_fields[name].description}"
     else:
-        name, _, rest = str(first["ctx"]["error"]).partition(": ")
+        name, _, rest = first["msg"].removeprefix("Value error, ").partition(": ")
         message, _, remedy = rest.partition("; ")
         where = ""
     return SettingsError(f"{PREFIX}{name.upper()}", message + where, remedy)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -58,7 +59,7 @@ def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
 
 async def create_topics(client: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> tuple[CreatedTopic, ...]:
     """Make what is missing. Raises aiokafka's errors, by name of the first topic that failed."""
-    response = await client.create_topics(
+    response: Any = await client.create_topics(
         [NewTopic(spec.name, spec.partitions, spec.replication, topic_configs=spec.config) for spec in specs]
     )
     created: list[CreatedTopic] = []
@@ -86,7 +87,7 @@ async def missing_topics(client: AIOKafkaAdminClient, names: Sequence[str]) -> t
 async def topic_config(client: AIOKafkaAdminClient, name: str) -> dict[str, str]:
     """A topic's configuration as the broker has it; empty from a broker that does not tell."""
     try:
-        responses = await client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
+        responses: list[Any] = await client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
     except KafkaError:
         return {}
     entries = [entry for response in responses for resource in response.resources for entry in resource[4]]

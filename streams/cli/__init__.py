@@ -41,11 +41,11 @@ class LazyGroup(click.Group):
         """The commands in the order of COMMANDS."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, loaded."""
-        if name not in COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"ticketgate.streams.cli.{COMMANDS[name][0]}")
+        module = importlib.import_module(f"ticketgate.streams.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
         return command
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -66,8 +66,10 @@ class Process:
         is_ready: Callable[[], bool],
         start_timeout_s: float,
         temporary: Sequence[Path] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._part = part
+        self._environment = environment
         self._command = tuple(command)
         self._ports = tuple(ports)
         self._is_ready = is_ready
@@ -110,6 +112,7 @@ class Process:
             # A session of its own: Ctrl-C at the terminal is for the worker, which drains, not its broker.
             self._child = subprocess.Popen(
                 self._command,
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

@@ -1,0 +1,212 @@
+"""The demo: a broker, a Redis and a worker on this machine, sample tickets through them, and where each went.
+
+Promise: `run_demo` tells of every record that it sent, by the coordinate that outputs carry, and leaves nothing
+running and no data behind. Source: DESIGN sections 8 and 10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, ConsumerRecord
+from ticketgate.codecs.headers import COORDINATE, ERROR_REASON, ERROR_STAGE, header
+from ticketgate.codecs.identity import Coordinate
+from ticketgate.streams.broker import admin_client
+from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.embedded.process import Part, PartMissing
+from ticketgate.streams.embedded.tansu import Tansu
+from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.embedded.worker import GateWorker
+from ticketgate.streams.reading import read_committed
+from ticketgate.streams.settings import Guarantee, Settings, load_settings
+from ticketgate.streams.topics import create_topics, topic_specs
+
+# The demo ends by itself: a ticket that is nowhere after this long is reported as not accounted for.
+OUTCOME_TIMEOUT_S = 60.0
+POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class DemoRecord:
+    """A record to send: `value` None is a tombstone."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where the record at `coordinate` ended. `went_to` is dispatch, review, dead-letter, replayed, skipped or missing;
+    `stage` is the gate that decided, `why` gives its reasons."""
+
+    coordinate: Coordinate
+    went_to: str
+    stage: str
+    why: str
+    selected: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """All outcomes, in the order of sending; `repeated` counts outputs beyond one for a record."""
+
+    outcomes: tuple[Outcome, ...]
+    guarantee: Guarantee
+    broker: str
+    seconds: float
+    repeated: int
+
+    def count(self, went_to: str) -> int:
+        """How many records ended there."""
+        return sum(outcome.went_to == went_to for outcome in self.outcomes)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every record is accounted for, exactly once."""
+        return not self.count("missing") and not self.repeated
+
+
+def choose_broker() -> tuple[Kafka | Tansu, Guarantee, str]:
+    """Apache Kafka where Java and its jars are there, else the embedded broker; its guarantee, and why not Kafka."""
+    try:
+        return Kafka(), "exactly_once", ""
+    except PartMissing as err:
+        return Tansu(), "at_least_once", str(err)
+
+
+async def run_demo(
+    records: Sequence[DemoRecord],
+    *,
+    policy: Path,
+    say: Callable[[str], None],
+    progress: Callable[[int], None],
+) -> DemoResult:
+    """Start the parts, send the records, wait until the worker has taken each. `say` gets a line for people at each
+    step, `progress` the number of records taken so far. Raises `PartMissing`, `PartFailed`, and what start-up refuses.
+    """
+    broker, guarantee, why = choose_broker()
+    name = type(broker).__name__
+    if why:
+        say(f"no Apache Kafka here ({why}); taking the embedded broker {name}")
+    async with AsyncExitStack() as stack:
+        say(f"starting {name} and Valkey")
+        valkey = Valkey()
+        await asyncio.gather(*(stack.enter_async_context(_running(part)) for part in (broker, valkey)))
+        given = {
+            "kafka": broker.bootstrap,
+            "redis": valkey.url,
+            "policy": str(policy),
+            "guarantee": guarantee,
+        }
+        settings = load_settings(given, environment={}).settings
+        async with admin_client(settings.kafka) as client:
+            await create_topics(client, topic_specs(settings))
+        say("starting a worker with the local model")
+        worker = GateWorker(given)
+        await stack.enter_async_context(_running(worker))
+        say(f"sending {len(records)} records to the topic {settings.topic_tickets}")
+        started = time.monotonic()
+        coordinates = await _send(settings, records)
+        await _wait_until_taken(worker, len(records), progress)
+        seconds = time.monotonic() - started
+        outputs = await _outputs(settings)
+        replays = worker.count("ticketgate_records_total", outcome="replayed")
+    return DemoResult(
+        outcomes=_outcomes(records, coordinates, outputs, replays=replays),
+        guarantee=guarantee,
+        broker=name,
+        seconds=seconds,
+        repeated=sum(len(found) - 1 for found in outputs.values()),
+    )
+
+
+@asynccontextmanager
+async def _running(part: Part) -> AsyncIterator[None]:
+    try:
+        await asyncio.to_thread(part.start)
+        yield
+    finally:
+        await asyncio.to_thread(part.close)
+
+
+async def _send(settings: Settings, records: Sequence[DemoRecord]) -> list[Coordinate]:
+    """Send all in order; where each lies."""
+    async with AIOKafkaProducer(bootstrap_servers=settings.kafka, acks="all") as producer:
+        sent = [
+            await producer.send(settings.topic_tickets, each.value, key=each.key, headers=list(each.headers))
+            for each in records
+        ]
+        return [Coordinate(at.topic, at.partition, at.offset) for at in await asyncio.gather(*sent)]
+
+
+async def _wait_until_taken(worker: GateWorker, count: int, progress: Callable[[int], None]) -> None:
+    deadline = time.monotonic() + OUTCOME_TIMEOUT_S
+    while time.monotonic() < deadline:
+        taken = await asyncio.to_thread(worker.count, "ticketgate_records_total")
+        progress(taken)
+        if taken >= count:
+            return
+        await asyncio.sleep(POLL_S)
+
+
+async def _outputs(settings: Settings) -> dict[Coordinate, list[Outcome]]:
+    """What a read_committed reader sees in the outputs now, by the coordinate of the input that it is about."""
+    topics = (settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter)
+    found: dict[Coordinate, list[Outcome]] = defaultdict(list)
+    async for record in read_committed(settings.kafka, topics):
+        coordinate = Coordinate.parse((header(record.headers, COORDINATE) or b"").decode())
+        found[coordinate].append(_read_output(record, coordinate))
+    return found
+
+
+def _read_output(record: ConsumerRecord[bytes, bytes], coordinate: Coordinate) -> Outcome:
+    if (stage := header(record.headers, ERROR_STAGE)) is not None:
+        reason = header(record.headers, ERROR_REASON) or b""
+        return Outcome(coordinate, "dead-letter", stage.decode(), why=reason.decode())
+    decision = json.loads(record.value or b"{}")
+    verdict = decision["verdict"]
+    return Outcome(
+        coordinate,
+        "dispatch" if verdict["status"] == "accept" else "review",
+        verdict["stage"],
+        why="; ".join(verdict["reasons"]),
+        selected=tuple(decision["selected"]),
+        effects=tuple(_effect(effect) for effect in decision["effects"]),
+    )
+
+
+def _effect(effect: Mapping[str, Any]) -> str:
+    arguments = ", ".join(f"{name}={value}" for name, value in effect["arguments"].items())
+    return f"{effect['tool']}({arguments})"
+
+
+def _outcomes(
+    records: Sequence[DemoRecord],
+    coordinates: Sequence[Coordinate],
+    outputs: Mapping[Coordinate, Sequence[Outcome]],
+    *,
+    replays: int,
+) -> tuple[Outcome, ...]:
+    """One outcome a record. One without an output was skipped, or replayed as the worker says, or is missing."""
+    outcomes: list[Outcome] = []
+    for record, coordinate in zip(records, coordinates, strict=True):
+        if coordinate in outputs:
+            outcomes.append(outputs[coordinate][0])
+        elif record.value is None:
+            outcomes.append(Outcome(coordinate, "skipped", "parse", why="a tombstone: nothing to read"))
+        elif replays:
+            replays -= 1
+            outcomes.append(Outcome(coordinate, "replayed", "identity", why="sent before; its effect stands"))
+        else:
+            outcomes.append(Outcome(coordinate, "missing", "", why="no outcome was found"))
+    return tuple(outcomes)

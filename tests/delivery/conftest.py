@@ -1,0 +1,33 @@
+"""Deployments on the session's broker, with the cases' policy and answers or with the default model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.embedded.valkey import Valkey
+
+from .deployment import Deployment
+
+NewDeployment = Callable[..., Deployment]
+
+
+@pytest.fixture
+def deploy(kafka: Kafka, valkey: Valkey, tmp_path: Path) -> Iterator[NewDeployment]:
+    """Makes deployments, each with topics of its own; `deploy(policy=…, scorer=…, **settings)`."""
+    with ExitStack() as stack:
+
+        def new(**settings: str) -> Deployment:
+            return stack.enter_context(
+                Deployment(
+                    kafka.bootstrap,
+                    valkey.url,
+                    tmp_path / "deployment",
+                    {k.upper(): v for k, v in settings.items()},
+                )
+            )
+
+        yield new
