@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from redis.asyncio import Redis
@@ -41,7 +42,7 @@ def group_consumer(bootstrap: str) -> AIOKafkaConsumer:
 async def claim(redis: Redis, record: ConsumerRecord) -> bool:
     """Whether this coordinate owns the record's key."""
     mine = f"{record.topic}:{record.partition}:{record.offset}"
-    found = await redis.set(f"claim:{record.key.decode()}", mine, nx=True, get=True)
+    found: Any = await redis.set(f"claim:{record.key}", mine, nx=True, get=True)
     return found is None or found.decode() == mine
 
 

@@ -76,7 +76,7 @@ async def visible(broker: Kafka) -> list[str]:
         keys: list[str] = []
         while await consumer.position(SINK) < end:
             records = (await consumer.getmany(SINK, timeout_ms=1_000)).get(SINK, [])
-            keys += [record.key.decode() for record in records]
+            keys += [(record.key or b"").decode() for record in records]
         return keys
 
 
