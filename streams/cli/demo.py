@@ -11,10 +11,11 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
-
 from ticketgate.codecs.strict import decode
-from ticketgate.streams.embedded.demo import DemoRecord, DemoResult, Outcome, run_demo
+from ticketgate.streams.cli import CommandError
+from ticketgate.streams.cli.envelope import LineError, Record, read_line
 from ticketgate.streams.cli.options import json_flag
+from ticketgate.streams.embedded.demo import DemoResult, Outcome, run_demo
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 TEXT_CHARS = 44
@@ -49,7 +50,11 @@ def command(tickets: Path, policy: Path, as_json: bool) -> int:
     talk = Console(stderr=True, highlight=False)
     records = read_records(tickets)
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=talk, transient=True,
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=talk,
+        transient=True,
         disable=not sys.stderr.isatty(),
     ) as bar:
         taken = bar.add_task("tickets decided", total=len(records))
@@ -68,6 +73,19 @@ def command(tickets: Path, policy: Path, as_json: bool) -> int:
     return 0 if result.is_complete else 1
 
 
+def read_records(path: Path) -> list[Record]:
+    """The records of a JSON lines file. Raises `CommandError` with the line."""
+    records: list[Record] = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            records.append(read_line(line))
+        except LineError as err:
+            raise CommandError(f"{path}:{number}: {err}") from err
+    return records
+
+
 def summary(result: DemoResult) -> dict[str, object]:
     """The object that `--json` ends with."""
     return {
@@ -82,7 +100,7 @@ def summary(result: DemoResult) -> dict[str, object]:
     }
 
 
-def show(result: DemoResult, records: list[DemoRecord]) -> None:
+def show(result: DemoResult, records: list[Record]) -> None:
     """The table for a person."""
     # A pipe has no width of its own; a table squeezed into 80 columns cannot be read.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
@@ -95,12 +113,15 @@ def show(result: DemoResult, records: list[DemoRecord]) -> None:
     for record, outcome in zip(records, result.outcomes, strict=True):
         name, text = describe(record)
         colour = COLOURS.get(outcome.went_to, "cyan")
-        table.add_row(name, text, f"[{colour}]{outcome.went_to}[/]", outcome.stage, _plain(what_follows(outcome)))
+        table.add_row(
+            name, text, f"[{colour}]{outcome.went_to}[/]", outcome.stage, _plain(what_follows(outcome))
+        )
     console.print(table)
     counts = summary(result)
     missing = result.count("missing")
     console.print(
-        f"\n{counts['tickets']} records in {result.seconds:.1f} s on {result.broker}: {counts['dispatched']} dispatched,"
+        f"\n{counts['tickets']} records in {result.seconds:.1f} s on {result.broker}:"
+        f" {counts['dispatched']} dispatched,"
         f" {counts['review']} for review, {counts['dead_letter']} dead letters, {counts['replayed']} replayed,"
         f" {counts['skipped']} skipped"
         + (f"; [bold red]{missing} missing, {result.repeated} repeated[/]" if not result.is_complete else "")
@@ -118,7 +139,7 @@ def what_follows(outcome: Outcome) -> str:
     return f"{', '.join(outcome.selected) or 'no label'} → {', '.join(outcome.effects) or 'no effect'}"
 
 
-def describe(record: DemoRecord) -> tuple[str, str]:
+def describe(record: Record) -> tuple[str, str]:
     """A record's id, if it can be read, and the beginning of what it says."""
     if record.value is None:
         return (record.key or b"").decode(errors="replace"), "(no value)"

@@ -20,6 +20,7 @@ from aiokafka import AIOKafkaProducer, ConsumerRecord
 from ticketgate.codecs.headers import COORDINATE, ERROR_REASON, ERROR_STAGE, header
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.streams.broker import admin_client
+from ticketgate.streams.cli.envelope import Record
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.process import Part, PartMissing
 from ticketgate.streams.embedded.tansu import Tansu
@@ -32,15 +33,6 @@ from ticketgate.streams.topics import create_topics, topic_specs
 # The demo ends by itself: a ticket that is nowhere after this long is reported as not accounted for.
 OUTCOME_TIMEOUT_S = 60.0
 POLL_S = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class DemoRecord:
-    """A record to send: `value` None is a tombstone."""
-
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +77,7 @@ def choose_broker() -> tuple[Kafka | Tansu, Guarantee, str]:
 
 
 async def run_demo(
-    records: Sequence[DemoRecord],
+    records: Sequence[Record],
     *,
     policy: Path,
     say: Callable[[str], None],
@@ -139,7 +131,7 @@ async def _running(part: Part) -> AsyncIterator[None]:
         await asyncio.to_thread(part.close)
 
 
-async def _send(settings: Settings, records: Sequence[DemoRecord]) -> list[Coordinate]:
+async def _send(settings: Settings, records: Sequence[Record]) -> list[Coordinate]:
     """Send all in order; where each lies."""
     async with AIOKafkaProducer(bootstrap_servers=settings.kafka, acks="all") as producer:
         sent = [
@@ -191,7 +183,7 @@ def _effect(effect: Mapping[str, Any]) -> str:
 
 
 def _outcomes(
-    records: Sequence[DemoRecord],
+    records: Sequence[Record],
     coordinates: Sequence[Coordinate],
     outputs: Mapping[Coordinate, Sequence[Outcome]],
     *,

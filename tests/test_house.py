@@ -1,0 +1,125 @@
+"""The house: what each package hands out, what is installed, and what must not stand in the repository."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("agents", "codecs", "store", "streams")
+
+# A name that is added or taken away here is a change that users see: say so in CHANGELOG.md.
+PUBLIC_NAMES = {
+    "ticketgate.agents": [],
+    "ticketgate.agents.policy": [
+        "EffectTemplate",
+        "Policy",
+        "PolicyError",
+        "Problem",
+        "ProposedEffect",
+        "Rule",
+        "load_policy",
+        "parse_policy",
+        "violations",
+    ],
+    "ticketgate.agents.scoring": [
+        "FixedScorer",
+        "Scorer",
+        "ScorerError",
+        "Scores",
+        "default_model_path",
+        "open_scorer",
+    ],
+    "ticketgate.store": [],
+    "ticketgate.streams": [],
+}
+
+
+@pytest.mark.parametrize("package", PUBLIC_NAMES)
+def test_a_package_hands_out_the_pinned_names(package: str) -> None:
+    module = importlib.import_module(package)
+
+    assert sorted(getattr(module, "__all__", [])) == PUBLIC_NAMES[package]
+    for name in PUBLIC_NAMES[package]:
+        assert getattr(module, name).__doc__, f"{package}.{name} has no docstring"
+
+
+def test_every_folder_with_code_is_an_installed_package() -> None:
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+
+    found = {
+        "ticketgate." + ".".join(init.parent.relative_to(ROOT).parts)
+        for folder in FOLDERS
+        for init in (ROOT / folder).rglob("__init__.py")
+    }
+
+    assert found == listed
+    assert all((ROOT / folder / "py.typed").exists() for folder in FOLDERS)
+
+
+def test_the_root_holds_what_a_reader_looks_for_and_nothing_else() -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\n")
+
+    found = {path.split("/")[0] for path in tracked if path}
+
+    allowed = {"pyproject.toml", "README.md", "LICENSE", "NOTICE", "SECURITY.md", "CHANGELOG.md", "Makefile"}
+    allowed |= {
+        "docker-compose.yml",
+        "streams",
+        "agents",
+        "codecs",
+        "store",
+        "deploy",
+        "tests",
+        ".ci",
+        ".gitignore",
+    }
+    assert found <= allowed | {".dockerignore"}, found - allowed
+
+
+def test_no_registry_is_named() -> None:
+    hosts = "|".join(
+        re.escape(host) for host in ("pypi.org", "pythonhosted.org", "npmjs.org", "repo1.maven.org")
+    )
+
+    named = subprocess.run(
+        ["git", "grep", "-IlE", hosts], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+
+    assert not named
+
+
+@pytest.mark.parametrize(
+    ("package", "heavy"),
+    [
+        ("ticketgate.codecs", ("faust", "aiokafka", "onnxruntime", "redis", "numpy")),
+        ("ticketgate.agents.policy", ("faust", "aiokafka", "onnxruntime", "redis", "numpy")),
+        ("ticketgate.streams.cli.check", ("faust", "aiokafka", "onnxruntime", "redis", "numpy")),
+        ("ticketgate.streams.cli.worker", ("faust", "onnxruntime")),
+    ],
+)
+def test_a_package_loads_no_more_than_it_needs(package: str, heavy: tuple[str, ...]) -> None:
+    code = f"import sys, {package}; print([name for name in {heavy!r} if name in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_only_one_file_imports_faust() -> None:
+    importing = [
+        path.relative_to(ROOT)
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        if re.search(r"^\s*(from|import) (faust|mode)\b", path.read_text(), re.MULTILINE)
+    ]
+
+    assert importing == [Path("streams/app.py")]
