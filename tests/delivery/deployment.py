@@ -171,6 +171,10 @@ class Deployment:
         """What a read_committed reader sees in the topics now, partition by partition."""
         return asyncio.run(_read(self.bootstrap, [self.topic(topic) for topic in topics]))
 
+    def lag(self) -> int:
+        """How many input records lie between the group's committed offsets and the topic's end."""
+        return asyncio.run(_lag(self.bootstrap, self.topic("tickets"), self.settings.get("GROUP", self.name)))
+
     def wait_for_records(
         self, count: int, *topics: str, timeout_s: float = 90
     ) -> list[ConsumerRecord[bytes, bytes]]:
@@ -227,6 +231,16 @@ async def _read(bootstrap: str, topics: Sequence[str]) -> list[ConsumerRecord[by
             while await consumer.position(partition) < ends[partition]:
                 found += (await consumer.getmany(partition, timeout_ms=1_000)).get(partition, [])
         return found
+
+
+async def _lag(bootstrap: str, topic: str, group: str) -> int:
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
+    async with consumer:
+        partitions = [TopicPartition(topic, partition) for partition in await _partitions(consumer, topic)]
+        # Assigned, not subscribed: this reader must not join the workers' group.
+        consumer.assign(partitions)
+        ends = await consumer.end_offsets(partitions)
+        return sum(end - (await consumer.committed(partition) or 0) for partition, end in ends.items())
 
 
 async def _partitions(consumer: AIOKafkaConsumer, topic: str) -> set[int]:

@@ -1,0 +1,105 @@
+"""The faults of a chaos run: seeded, each caused for real on a process, each healed again."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ticketgate.streams.embedded.kafka import Kafka, KafkaCluster
+from ticketgate.streams.embedded.valkey import Valkey
+
+from ..delivery.deployment import Deployment, Worker
+
+# Longer than the session of the workers, so that the group gives a frozen worker's partitions away.
+FREEZE_SESSIONS = 1.6
+MOST_WORKERS = 3
+
+
+@dataclass
+class Scene:
+    """What faults happen to."""
+
+    gate: Deployment
+    brokers: Kafka | KafkaCluster
+    valkey: Valkey
+    session_s: float
+    rng: random.Random
+    start_worker: Callable[[], Worker]
+    done: Counter[str] = field(default_factory=Counter)
+    is_scaling_up: bool = True
+
+    @property
+    def running(self) -> list[Worker]:
+        """The workers that live."""
+        return [worker for worker in self.gate.workers if worker.process.poll() is None]
+
+
+def kill_worker(scene: Scene) -> None:
+    """kill -9 of a worker, and a new one in its place."""
+    scene.rng.choice(scene.running).kill()
+    scene.start_worker()
+
+
+def freeze_worker(scene: Scene) -> None:
+    """SIGSTOP for longer than the session, then SIGCONT: the zombie."""
+    worker = scene.rng.choice(scene.running)
+    worker.process.send_signal(signal.SIGSTOP)
+    if len(scene.running) == 1:
+        scene.start_worker()
+    time.sleep(scene.session_s * FREEZE_SESSIONS)
+    worker.process.send_signal(signal.SIGCONT)
+
+
+def scale(scene: Scene) -> None:
+    """1 to 3 workers, or back to 1 by SIGTERM, in turns."""
+    if scene.is_scaling_up:
+        while len(scene.running) < MOST_WORKERS:
+            scene.start_worker()
+    else:
+        for worker in scene.running[1:]:
+            worker.process.terminate()
+    scene.is_scaling_up = not scene.is_scaling_up
+
+
+def kill_broker(scene: Scene) -> None:
+    """kill -9 of a broker, and its restart on its data."""
+    broker = scene.brokers if isinstance(scene.brokers, Kafka) else scene.rng.choice(scene.brokers.nodes)
+    broker.kill()
+    time.sleep(scene.rng.uniform(0, 2))
+    broker.start()
+
+
+def kill_redis(scene: Scene) -> None:
+    """kill -9 of Redis, and its restart with its log."""
+    scene.valkey.kill()
+    time.sleep(scene.rng.uniform(0, 2))
+    scene.valkey.start()
+
+
+def pause_redis(scene: Scene) -> None:
+    """SIGSTOP of Redis for longer than its clients wait, then SIGCONT."""
+    scene.valkey.pause()
+    time.sleep(scene.rng.uniform(0.5, 4))
+    scene.valkey.resume()
+
+
+FAULTS: Sequence[tuple[Callable[[Scene], None], int]] = (
+    (kill_worker, 8),
+    (freeze_worker, 6),
+    (scale, 5),
+    (kill_broker, 4),
+    (kill_redis, 4),
+    (pause_redis, 5),
+)
+"""Each fault with how often it happens in a run; their order is the seed's."""
+
+
+def schedule(rng: random.Random) -> list[Callable[[Scene], None]]:
+    """All faults of a run, in a random order."""
+    faults = [fault for fault, times in FAULTS for _ in range(times)]
+    rng.shuffle(faults)
+    return faults

@@ -1,0 +1,168 @@
+"""One chaos run: tickets stream in while faults happen, then everything heals, and the books are closed.
+
+`python -m tests.chaos.run --seed 1 --tickets 20000 --brokers 1` prints a report and exits 1 if a ticket is missing or
+was emitted twice, by `ticketgate audit` and by a reader of its own that uses none of ticketgate's code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ticketgate.streams.embedded.kafka import Kafka, KafkaCluster
+from ticketgate.streams.embedded.valkey import Valkey
+
+from ..delivery.deployment import Deployment
+from ..delivery.policies import SEED_POLICY
+from .faults import Scene, schedule
+from .workload import Workload, content_of, workload
+
+SESSION_S = 3.0
+CHUNK = 100
+# After the last fault everything heals within seconds; a partition that is stuck does not.
+SETTLE_TIMEOUT_S = 180.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one run came to."""
+
+    seed: int
+    brokers: int
+    faults: dict[str, int]
+    records_in: int
+    dispatched: int
+    review: int
+    dead_letter: int
+    replayed: int
+    duplicates: int
+    missing: int
+    duplicates_by_audit: int
+    missing_by_audit: int
+    seconds: float
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was emitted twice and nothing is missing, by both readers."""
+        return not (self.duplicates or self.missing or self.duplicates_by_audit or self.missing_by_audit)
+
+
+def run(*, seed: int, tickets: int, brokers: int) -> Report:
+    """One run. Raises AssertionError if it does not settle."""
+    rng = random.Random(seed)
+    load = workload(seed, tickets)
+    started = time.monotonic()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ticketgate-chaos-")))
+        answers = folder / "answers.json"
+        answers.write_text(json.dumps(load.answers))
+        kafka = (
+            Kafka(data=folder / "kafka")
+            if brokers == 1
+            else KafkaCluster(nodes=brokers, data=folder / "kafka")
+        )
+        stack.enter_context(kafka)
+        valkey = stack.enter_context(Valkey(data=folder / "valkey"))
+        settings = {
+            "POLICY": str(SEED_POLICY),
+            "SCORER": f"fixed:{answers}",
+            "SESSION_TIMEOUT": f"{SESSION_S}s",
+            "REDIS_TIMEOUT": "2s",
+            "BATCH_SIZE": "16",
+            "REPLICATION": str(brokers),
+            "DISPATCH_WITH_TICKET": "true",
+            "COMMIT_TIMEOUT": "10s",
+            "TRANSACTION_TIMEOUT": "20s",
+        }
+        gate = stack.enter_context(Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings))
+        scene = Scene(gate, kafka, valkey, SESSION_S, rng, gate.start_worker)
+        gate.start_worker().wait_ready(120)
+        _storm(scene, load)
+        _settle(scene, load)
+        report = _books(scene, load, seed=seed, brokers=brokers, seconds=time.monotonic() - started)
+        if not report.is_clean:
+            keep = Path(tempfile.mkdtemp(prefix=f"ticketgate-chaos-seed-{seed}-"))
+            for worker in gate.workers:
+                (keep / worker.log_file.name).write_bytes(worker.log_file.read_bytes())
+            print(f"logs kept in {keep}")
+        return report
+
+
+def _storm(scene: Scene, load: Workload) -> None:
+    """Send in chunks while the faults happen, spread over the run."""
+    faults = schedule(scene.rng)
+    chunks = list(load.chunks(CHUNK))
+    sending = threading.Thread(target=_send_all, args=(scene, chunks), name="send", daemon=True)
+    sending.start()
+    for fault in faults:
+        time.sleep(scene.rng.uniform(0.3, 1.5))
+        fault(scene)
+        scene.done[fault.__name__] += 1
+    sending.join(timeout=600)
+    assert not sending.is_alive(), "the sending did not end"
+
+
+def _send_all(scene: Scene, chunks: list) -> None:
+    pause_s = 60.0 / max(1, len(chunks))
+    for chunk in chunks:
+        scene.gate.send(chunk)
+        time.sleep(pause_s)
+
+
+def _settle(scene: Scene, load: Workload) -> None:
+    """Wait until every partition is committed to its end."""
+    if not scene.running:
+        scene.start_worker()
+    deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    while (lag := scene.gate.lag()) != 0:
+        if time.monotonic() > deadline:
+            states = {worker.log_file.name: worker.ready() for worker in scene.running}
+            raise AssertionError(f"{lag} records are not decided: {states}\n{scene.running[0].log()[-4000:]}")
+        time.sleep(0.5)
+
+
+def _books(scene: Scene, load: Workload, *, seed: int, brokers: int, seconds: float) -> Report:
+    gate = scene.gate
+    outputs = gate.committed("dispatch", "review")
+    found = Counter(content_of(record.value or b"") for record in outputs)
+    audit = json.loads(gate.run("audit", "--json", timeout_s=180).stdout)
+    return Report(
+        seed=seed,
+        brokers=brokers,
+        faults=dict(scene.done),
+        records_in=len(load.records),
+        dispatched=len(gate.committed("dispatch")),
+        review=len(gate.committed("review")),
+        dead_letter=len(gate.committed("dead-letter")),
+        replayed=len(load.records) - len(load.contents),
+        duplicates=sum(count - 1 for count in found.values()),
+        missing=len(load.contents - found.keys()),
+        duplicates_by_audit=audit["duplicates"],
+        missing_by_audit=audit["missing"],
+        seconds=round(seconds, 1),
+    )
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tickets", type=int, default=20_000)
+    parser.add_argument("--brokers", type=int, choices=(1, 3), default=1)
+    options = parser.parse_args()
+    report = run(seed=options.seed, tickets=options.tickets, brokers=options.brokers)
+    print(json.dumps(asdict(report)))
+    sys.exit(0 if report.is_clean else 1)
+
+
+if __name__ == "__main__":
+    main()
