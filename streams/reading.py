@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
+from ticketgate.streams.broker import admin_client
+
 # A partition whose leader is away gives nothing for a while; the next poll asks again.
 POLL_MS = 1_000
 
@@ -13,19 +15,20 @@ POLL_MS = 1_000
 async def read_committed(
     bootstrap: str, topics: Sequence[str]
 ) -> AsyncIterator[ConsumerRecord[bytes, bytes]]:
-    """Each record of the topics, partition by partition in order, from the beginning to the present end.
+    """Each record of the topics, which exist, partition by partition in order, from the beginning to the present end.
 
-    Raises aiokafka's errors, and `KeyError` for a topic that the broker does not have.
+    Raises `Unreachable`, and aiokafka's errors.
     """
+    async with admin_client(bootstrap) as client:
+        described = await client.describe_topics(list(topics))
+    sources = [
+        TopicPartition(topic["topic"], partition["partition"])
+        for topic in described
+        for partition in sorted(topic["partitions"], key=lambda each: each["partition"])
+    ]
     async with AIOKafkaConsumer(
         bootstrap_servers=bootstrap, isolation_level="read_committed", enable_auto_commit=False
     ) as consumer:
-        await consumer.topics()
-        sources = [
-            TopicPartition(topic, partition)
-            for topic in topics
-            for partition in sorted(consumer.partitions_for_topic(topic) or _missing(topic))
-        ]
         consumer.assign(sources)
         ends = await consumer.end_offsets(sources)
         await consumer.seek_to_beginning(*sources)
@@ -34,7 +37,3 @@ async def read_committed(
                 polled = await consumer.getmany(source, timeout_ms=POLL_MS)
                 for record in polled.get(source, []):
                     yield record
-
-
-def _missing(topic: str) -> set[int]:
-    raise KeyError(f"no topic {topic}")
