@@ -85,10 +85,15 @@ class Worker:
             time.sleep(0.05)
         return seen
 
-    def metric(self, name: str) -> float:
-        """The sum of a metric over its labels."""
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric over the labels that are not given."""
+        wanted = [f'{label}="{value}"' for label, value in labels.items()]
         lines = (line.rsplit(" ", 1) for line in self.get("/metrics")[1].splitlines())
-        return sum(float(value) for left, value in lines if left.split("{")[0] == name)
+        return sum(
+            float(value)
+            for left, value in lines
+            if left.split("{")[0] == name and all(label in left for label in wanted)
+        )
 
     def log(self) -> str:
         """What the worker logged."""
@@ -163,9 +168,9 @@ class Deployment:
         self.workers.append(worker)
         return worker
 
-    def send(self, records: Iterable[Sent]) -> None:
-        """Produce records in order."""
-        asyncio.run(_send(self.bootstrap, self.topic("tickets"), list(records)))
+    def send(self, records: Iterable[Sent]) -> list[tuple[int, int]]:
+        """Produce records in order; the partition and offset of each."""
+        return asyncio.run(_send(self.bootstrap, self.topic("tickets"), list(records)))
 
     def committed(self, *topics: str) -> list[ConsumerRecord[bytes, bytes]]:
         """What a read_committed reader sees in the topics now, partition by partition."""
@@ -202,14 +207,14 @@ class Deployment:
 OUTPUTS = ("dispatch", "review", "dead-letter")
 
 
-async def _send(bootstrap: str, topic: str, records: Sequence[Sent]) -> None:
+async def _send(bootstrap: str, topic: str, records: Sequence[Sent]) -> list[tuple[int, int]]:
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=5) as producer:
         # One after the other into the producer's queue: order within a partition is the order of the list.
         sent = [
             await producer.send(topic, record.value, key=record.key, headers=list(record.headers))
             for record in records
         ]
-        await asyncio.gather(*sent)
+        return [(place.partition, place.offset) for place in await asyncio.gather(*sent)]
 
 
 async def _read(bootstrap: str, topics: Sequence[str]) -> list[ConsumerRecord[bytes, bytes]]:
@@ -240,7 +245,7 @@ async def _lag(bootstrap: str, topic: str, group: str) -> int:
         # Assigned, not subscribed: this reader must not join the workers' group.
         consumer.assign(partitions)
         ends = await consumer.end_offsets(partitions)
-        return sum(end - (await consumer.committed(partition) or 0) for partition, end in ends.items())
+        return sum([end - (await consumer.committed(partition) or 0) for partition, end in ends.items()])
 
 
 async def _partitions(consumer: AIOKafkaConsumer, topic: str) -> set[int]:
