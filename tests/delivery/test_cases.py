@@ -17,7 +17,7 @@ from .deployment import Deployment, Sent
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 
 Case = dict[str, Any]
-Records = dict[tuple[str, int], list["ConsumerRecord[bytes, bytes]"]]
+Records = dict[tuple[int, int], list["ConsumerRecord[bytes, bytes]"]]
 """Output records by the input's partition and offset: the coordinate in their header."""
 
 
