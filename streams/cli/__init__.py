@@ -7,6 +7,7 @@ unreachable. Source: DESIGN section 8.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -65,14 +66,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; whatever a person can mend is one line on stderr, without a traceback."""
     try:
         code = cli.main(arguments, prog_name="ticketgate", standalone_mode=False)
+        # Here, and not when the interpreter ends: a reader that went away is known only by then.
+        sys.stdout.flush()
     except click.ClickException as err:
         err.show()
         sys.exit(err.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output went away, as `head` does.
-        sys.stderr.close()
+        # The reader of our output went away, as `head` does. What is still in the buffer goes nowhere, or the
+        # interpreter would complain of it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as err:
         if (known := _exit_code(err)) is None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from ticketgate.agents.check import CheckInputError, check
-from ticketgate.agents.decide import Decision
-from ticketgate.agents.policy import load_policy
-from ticketgate.codecs.malformed import Malformed
-from ticketgate.codecs.strict import JsonValue, decode
-from ticketgate.codecs.verdict import Status
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli.files import named, read_json
+
+if TYPE_CHECKING:
+    from ticketgate.agents.decide import Decision
 
 
 @click.command("check")
@@ -28,25 +26,18 @@ def command(answers: Path, policy: Path, as_json: bool) -> int:
     ANSWERS is an object from question id to answer, a System One response, or a decision record; with
     "attributes" and "state" if the policy asks for them. Exit code 0 for accept, 3 for anything else.
     """
+    # Loaded when it is needed, so that --help is quick.
+    from ticketgate.agents.check import CheckInputError, check
+    from ticketgate.agents.policy import load_policy
+    from ticketgate.codecs.verdict import Status
+
     given = read_json(answers)
     try:
         decision = check(given, policy=load_policy(policy))
     except CheckInputError as err:
-        raise CommandError(f"{answers}: {err}") from err
+        raise CommandError(f"{named(answers)}: {err}") from err
     click.echo(json.dumps(to_json(decision), ensure_ascii=False) if as_json else to_text(decision))
     return 0 if decision.verdict.status is Status.ACCEPT else EXIT_FINDINGS
-
-
-def read_json(path: Path) -> JsonValue:
-    """A JSON file, read as strictly as a record. Raises `CommandError`."""
-    try:
-        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    except OSError as err:
-        raise CommandError(f"cannot read {path}: {err.strerror}") from err
-    value = decode(data, max_bytes=64 * 2**20)
-    if isinstance(value, Malformed):
-        raise CommandError(f"{path}: {value.reason}")
-    return value
 
 
 def to_json(decision: Decision) -> dict[str, object]:

@@ -1,0 +1,73 @@
+"""`ticketgate consume`: a topic's committed records as JSON lines."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import aclosing
+
+import click
+from ticketgate.streams.cli import CommandError
+from ticketgate.streams.cli.envelope import write_line
+from ticketgate.streams.cli.options import settings_flags
+from ticketgate.streams.cli.output import quiet_libraries
+from ticketgate.streams.cli.reader import read
+from ticketgate.streams.cli.span import Count, End, From, Until, parse_from, parse_until
+from ticketgate.streams.settings import Settings
+
+
+@click.command("consume")
+@click.argument("topic")
+@click.option(
+    "--from",
+    "start",
+    default="beginning",
+    show_default=True,
+    metavar="WHERE",
+    callback=parse_from,
+    help="beginning, end, a time (RFC 3339), or PARTITION:OFFSET[,…], and then no other partitions.",
+)
+@click.option(
+    "--until",
+    metavar="WHERE",
+    callback=parse_until,
+    help="end (as it is at the start), a time (RFC 3339, not included), or a number of records.  [default: end]",
+)
+@click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C or --until NUMBER.")
+@click.option("--values", is_flag=True, help="Print the values alone, as they are; tombstones have none.")
+@settings_flags("kafka")
+def command(
+    topic: str, start: From, until: Until | None, follow: bool, values: bool, settings: Settings
+) -> None:
+    """Print the committed records of TOPIC, a line of JSON each.
+
+    \b
+    topic, partition, offset   where the record lies
+    timestamp_ms               its time, in milliseconds since 1970
+    key                        text or null; key_base64 if it is not UTF-8
+    headers                    [name, text], [name, {"base64": …}] or [name, null], in order
+    value                      the JSON value; null alone is a tombstone
+    value_text, value_base64   the exact bytes, where they are not JSON or not as compact as value
+
+    `ticketgate produce` takes the same lines and sends the same bytes. No consumer group is used: no position is
+    kept, and no worker notices.
+    """
+    quiet_libraries()
+    if follow and until is not None and not isinstance(until, Count):
+        raise CommandError("--follow goes on past any end; leave --until out, or give it a number of records")
+    asyncio.run(_consume(topic, start, until or End(), follow, values, settings))
+
+
+async def _consume(
+    topic: str, start: From, until: Until, follow: bool, values: bool, settings: Settings
+) -> None:
+    out = sys.stdout.buffer
+    parts = read(bootstrap=settings.kafka, topic=topic, start=start, until=until, follow=follow)
+    async with aclosing(parts):
+        async for records in parts:
+            for record in records:
+                if not values:
+                    out.write(write_line(record) + b"\n")
+                elif record.value is not None:
+                    out.write(record.value + b"\n")
+            out.flush()

@@ -1,0 +1,36 @@
+"""Files that people give to commands, `-` for standard input."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ticketgate.streams.cli import CommandError
+
+if TYPE_CHECKING:
+    from ticketgate.codecs.strict import JsonValue
+
+# A file is its owner's own: the limit that protects from a stranger's ticket is not meant for it.
+MAX_FILE_BYTES = 64 * 2**20
+
+
+def named(path: Path) -> str:
+    """How messages call a file."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def read_json(path: Path) -> JsonValue:
+    """A JSON file, read as strictly as a record. Raises `CommandError`."""
+    from ticketgate.codecs.strict import Malformed, decode
+
+    try:
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as err:
+        raise CommandError(
+            f"cannot read {path}: {err.strerror}; name a readable file, or - for stdin"
+        ) from err
+    value = decode(data, max_bytes=MAX_FILE_BYTES)
+    if isinstance(value, Malformed):
+        raise CommandError(f"{named(path)}: {value.reason}; give one JSON value")
+    return value

@@ -1,0 +1,155 @@
+"""`ticketgate produce`: JSON lines to a topic."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import click
+from ticketgate.streams.broker import admin_client
+from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_UNREACHABLE, CommandError
+from ticketgate.streams.cli.envelope import LineError, Record, read_line
+from ticketgate.streams.cli.files import named
+from ticketgate.streams.cli.lines import is_stream, read_lines, stream_lines
+from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.cli.output import print_json, progress, quiet_libraries, say
+from ticketgate.streams.cli.sender import Sending, send
+from ticketgate.streams.cli.topics import require_topic
+from ticketgate.streams.settings import Settings
+
+# Enough to see what is wrong with a file; the count says how many there are.
+_MOST_SHOWN = 10
+
+
+@click.command("produce")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
+@click.option("--topic", help="Where to send them; the topic of incoming tickets, unless given.")
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Most records a second.")
+@click.option(
+    "--raw", is_flag=True, help="Each line is a record's value as it stands, JSON or not, without a key."
+)
+@click.option("--by-key", is_flag=True, help="Place records by their key, whatever partition a line names.")
+@json_flag
+@settings_flags("kafka")
+def command(
+    file: Path,
+    topic: str | None,
+    rate: float | None,
+    raw: bool,
+    by_key: bool,
+    as_json: bool,
+    settings: Settings,
+) -> int:
+    """Send the records in FILE, JSON lines (- for standard input).
+
+    A line is a ticket, sent as it stands with its id as the key, or an envelope as `consume` prints it: an object
+    with value, value_text or value_base64, and if wanted key, headers, partition and timestamp_ms. So
+    `ticketgate consume A | ticketgate produce - --topic B` copies records byte for byte.
+
+    A file is read through before anything is sent: a line that cannot be sent sends nothing. From standard input,
+    what comes before it has been sent. Blank lines are left out, but with --raw they are empty records.
+    """
+    quiet_libraries()
+    topic = topic or settings.topic_tickets
+    read = partial(_record, raw=raw, by_key=by_key)
+    sending = Sending()
+    start = time.monotonic()
+    try:
+        total = None if is_stream(file) else _check(file, read)
+        asyncio.run(_produce(file, read, total, settings=settings, topic=topic, rate=rate, sending=sending))
+    except OSError as err:
+        raise CommandError(
+            f"cannot read {file}: {err.strerror or err}; name a readable file, or - for stdin"
+        ) from err
+    except _BadLine as err:
+        sent = f"; {sending.sent} records before it were sent" if is_stream(file) else "; nothing was sent"
+        raise CommandError(f"{named(file)}:{err}{sent}") from err
+    return _report(file, topic, sending, seconds=time.monotonic() - start, as_json=as_json)
+
+
+class _BadLine(Exception):
+    """`17: what is wrong`: a line of the input that is no record."""
+
+
+def _record(number: int, line: bytes, *, raw: bool, by_key: bool) -> Record | None:
+    """The record that a line stands for; None for a blank one. Raises `_BadLine`."""
+    if raw:
+        return Record(key=None, value=line)
+    if not line.strip():
+        return None
+    try:
+        record = read_line(line)
+    except LineError as err:
+        raise _BadLine(f"{number}: {err}") from err
+    return replace(record, partition=None) if by_key else record
+
+
+_Read = partial[Record | None]
+
+
+def _check(file: Path, read: _Read) -> int:
+    """How many records the file has. Raises `_BadLine` or OSError."""
+    return sum(read(number, line) is not None for number, line in read_lines(file))
+
+
+async def _produce(
+    file: Path,
+    read: _Read,
+    total: int | None,
+    *,
+    settings: Settings,
+    topic: str,
+    rate: float | None,
+    sending: Sending,
+) -> None:
+    async with admin_client(settings.kafka) as client:
+        await require_topic(client, topic)
+    lines = stream_lines(file) if total is None else _given(read_lines(file))
+    with progress(f"to {topic}", total) as advance:
+        await send(
+            _records(lines, read),
+            bootstrap=settings.kafka,
+            topic=topic,
+            rate=rate,
+            sending=sending,
+            on_sent=advance,
+        )
+
+
+async def _records(lines: AsyncIterator[tuple[int, bytes]], read: _Read) -> AsyncIterator[tuple[int, Record]]:
+    async for number, line in lines:
+        record = read(number, line)
+        if record is not None:
+            yield number, record
+
+
+async def _given(lines: Iterator[tuple[int, bytes]]) -> AsyncIterator[tuple[int, bytes]]:
+    for line in lines:
+        yield line
+
+
+def _report(file: Path, topic: str, sending: Sending, *, seconds: float, as_json: bool) -> int:
+    """Say what became of the records; the exit code."""
+    for refused in sending.refused[:_MOST_SHOWN]:
+        say(f"{named(file)}:{refused.line}: refused: {refused.reason}")
+    if len(sending.refused) > _MOST_SHOWN:
+        say(f"… and {len(sending.refused) - _MOST_SHOWN} more")
+    if as_json:
+        print_json(
+            {
+                "topic": topic,
+                "sent": sending.sent,
+                "refused": len(sending.refused),
+                "seconds": round(seconds, 3),
+            }
+        )
+    refused_count = f", {len(sending.refused)} refused" if sending.refused else ""
+    say(f"sent {sending.sent} records to {topic}{refused_count} in {seconds:.1f} s")
+    if sending.lost is not None:
+        say(f"ticketgate: {sending.lost}")
+        return EXIT_UNREACHABLE
+    return EXIT_BAD_INPUT if sending.refused else 0

@@ -1,0 +1,53 @@
+"""`ticketgate run`: a System One request answered by the local model; no broker, no Redis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli.files import named, read_json
+from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.settings import Settings
+
+
+@click.command("run")
+@click.option(
+    "--request",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
+    help='The request, {"state": …, "questions": {…}}, as POST /v1/systemone takes it (- for standard input).',
+)
+@json_flag
+@settings_flags("scorer", "model")
+def command(request: Path, as_json: bool, settings: Settings) -> int:
+    """Answer a System One request with the local model, without a broker.
+
+    A person sees a bar for each answer, and percentages that are cut to a tenth, not rounded, so that none is shown
+    on the other side of a threshold. --json gives the response, its numbers as they are. Exit code 2 for a bad
+    request, 3 for answers that do not hold together.
+
+    The scorer fixed:PATH gives the answers that its file has under "request".
+    """
+    # What scores is loaded when it is needed, so that --help is quick.
+    from ticketgate.agents.scoring import open_scorer
+    from ticketgate.agents.systemone import AnswersUnusable, RequestError, answer, read_request
+    from ticketgate.streams.cli.output import print_json, say
+    from ticketgate.streams.cli.show_answers import show
+
+    try:
+        # Before the model is loaded: who mistyped need not wait for it.
+        asked = read_request(read_json(request))
+    except RequestError as err:
+        raise CommandError("\n".join(f"{named(request)}: {fault}" for fault in err.faults)) from err
+    scorer = open_scorer(settings.scorer, model=settings.model, threads=settings.scorer_threads)
+    try:
+        response = answer(asked, scorer)
+    except AnswersUnusable as err:
+        say(f"ticketgate: {err}")
+        return EXIT_FINDINGS
+    if as_json:
+        print_json(response.to_json())
+    else:
+        show(response)
+    return 0

@@ -1,0 +1,78 @@
+"""`ticketgate topics create`: what the settings name, made if it is missing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import InvalidReplicationFactorError, KafkaConnectionError, KafkaError
+from ticketgate.streams.broker import Unreachable, admin_client
+from ticketgate.streams.cli import CommandError
+from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries
+from ticketgate.streams.settings import Settings
+from ticketgate.streams.topics import CreatedTopic, create_topics, missing_topics, topic_specs
+
+
+@click.group("topics")
+def command() -> None:
+    """The topics that the settings name."""
+
+
+@command.command("create")
+@json_flag
+@settings_flags("kafka", "partitions", "replication")
+def create(as_json: bool, settings: Settings) -> None:
+    """Make the topics that the settings name, with their retention.
+
+    Those that are there stay as they are, and the table says where they differ from the settings.
+    """
+    quiet_libraries()
+    created = asyncio.run(_create(settings))
+    if as_json:
+        print_json(
+            [
+                {"topic": each.name, "created": each.is_new, "differences": each.differences}
+                for each in created
+            ]
+        )
+        return
+    print_table(
+        ("topic", "", "differs from the settings"),
+        [
+            (each.name, "created" if each.is_new else "is there", "; ".join(each.differences))
+            for each in created
+        ],
+    )
+
+
+async def _create(settings: Settings) -> tuple[CreatedTopic, ...]:
+    async with admin_client(settings.kafka) as client:
+        try:
+            return await create_topics(client, topic_specs(settings))
+        except KafkaError as err:
+            raise explain(err, settings.kafka) from err
+
+
+def explain(err: KafkaError, bootstrap: str) -> Exception:
+    """What a person can do about a broker's error."""
+    if err.retriable or isinstance(err, KafkaConnectionError):
+        return Unreachable(
+            "TICKETGATE_KAFKA",
+            f"the broker at {bootstrap} stopped answering ({err})",
+            "see what ails it, and try again",
+        )
+    if isinstance(err, InvalidReplicationFactorError):
+        return CommandError(
+            f"TICKETGATE_REPLICATION: {' '.join(str(err).split())}; set it to at most the number of brokers"
+        )
+    return CommandError(f"the broker at {bootstrap} refused: {' '.join(str(err).split())}")
+
+
+async def require_topic(client: AIOKafkaAdminClient, name: str) -> None:
+    """Raises `CommandError` if the broker has no such topic."""
+    if await missing_topics(client, [name]):
+        raise CommandError(
+            f"the broker has no topic {name!r}; `ticketgate topics create` makes those that the settings name"
+        )
