@@ -178,8 +178,9 @@ def _read_output(record: ConsumerRecord[bytes, bytes], coordinate: Coordinate) -
 
 
 def _effect(effect: Mapping[str, Any]) -> str:
-    arguments = ", ".join(f"{name}={value}" for name, value in effect["arguments"].items())
-    return f"{effect['tool']}({arguments})"
+    # The first argument tells the effects of a policy apart; all of them stand in the record.
+    first = next(iter(effect["arguments"].values()), "")
+    return f"{effect['tool']}({first})"
 
 
 def _outcomes(
