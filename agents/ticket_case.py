@@ -12,7 +12,6 @@ from ticketgate.agents.policy.atoms import Truth
 from ticketgate.agents.policy.effects import ProposedEffect, Unfilled, fill_in
 from ticketgate.agents.policy.facts import Fact, NoFact, fact_record, read_fact
 from ticketgate.agents.policy.policy import Policy
-from ticketgate.agents.policy.rules import truth
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.selection import probabilities, select
 from ticketgate.codecs.answers import Answer, answer_confidence, check_answers, tag_non_finite
@@ -101,7 +100,7 @@ class TicketCase:
         """What each rule, by id, says of the assignment; empty if there is none."""
         if isinstance(self.answers, Unusable):
             return {}
-        return {rule.id: truth(rule.constraint, self.selected, self.abstained) for rule in self.policy.rules}
+        return {rule.id: rule.truth(self.selected, self.abstained) for rule in self.policy.rules}
 
     @cached_property
     def violations(self) -> tuple[Violation, ...]:

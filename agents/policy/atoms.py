@@ -45,11 +45,14 @@ class Atom:
 
 
 class AtomError(ValueError):
-    """The text is no atom over these questions. `what` says why, `remedy` what to write."""
+    """The text is no atom over these questions. `what` says why, `remedy` what to write.
 
-    def __init__(self, what: str, remedy: str) -> None:
+    names_nothing: it names a question, label or level that there is not.
+    """
+
+    def __init__(self, what: str, remedy: str, *, names_nothing: bool = False) -> None:
         super().__init__(f"{what}; {remedy}")
-        self.what, self.remedy = what, remedy
+        self.what, self.remedy, self.names_nothing = what, remedy, names_nothing
 
 
 def label(question_id: str, value: str | int) -> str:
@@ -71,6 +74,7 @@ def read_atom(text: str, questions: Mapping[str, Question]) -> Atom:
         raise AtomError(
             f'no question "{question_id}"',
             f"add [questions.{question_id}], {_suggest(question_id, questions)}",
+            names_nothing=True,
         )
     if isinstance(question, NoulQuestion):
         if match is not None:
@@ -99,7 +103,9 @@ def _comparison(
     if value not in values:
         noun = "label" if isinstance(question, ChoiceQuestion) else "level"
         raise AtomError(
-            f'question "{question_id}" has no {noun} "{value}"', f"its {noun}s are {_listed(values)}"
+            f'question "{question_id}" has no {noun} "{value}"',
+            f"its {noun}s are {_listed(values)}",
+            names_nothing=True,
         )
     if operator in ("=", "!="):
         return Atom(text, question_id, frozenset({label(question_id, value)}), negated=operator == "!=")

@@ -145,7 +145,7 @@ def _template(names: Resolver, value: JsonValue, path: Path) -> Template:
             return read_template(value, names.questions)
         except TemplateError as err:
             if not names.names_a_broken_question(value):
-                names.refuse(path, err.what, err.remedy)
+                names.refuse_named(path, err)
             return None
     if isinstance(value, list):
         return [_template(names, each, (*path, index)) for index, each in enumerate(value)]

@@ -1,5 +1,6 @@
 """From a rule as written to the constraint it means, with a name and a sentence for those that have none."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ticketgate.agents.policy import sentences
@@ -7,7 +8,8 @@ from ticketgate.agents.policy.atoms import Atom
 from ticketgate.agents.policy.document import RuleDocument
 from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.resolve import Resolver
-from ticketgate.agents.policy.rules import Constraint, Count, Forbid, Iff, Implies, Rule
+from ticketgate.agents.policy.rules import Constraint, Count, Forbid, Iff, Implies, Rule, atoms_of
+from ticketgate.agents.policy.space import outcomes
 
 
 def compile_rules(names: Resolver, written: Sequence[RuleDocument]) -> tuple[Rule, ...]:
@@ -50,6 +52,17 @@ def _rule(names: Resolver, written: RuleDocument, place: Path) -> Rule | None:
         id=written.id if written.id is not None else sentences.default_id(sentence),
         message=written.message if written.message is not None else sentence,
         constraint=constraint,
+        entangled=_entangled(names, constraint),
+    )
+
+
+def _entangled(names: Resolver, constraint: Constraint) -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
+    """The questions that several atoms of the constraint name, with what each can select."""
+    named = Counter(atom.question for atom in atoms_of(constraint))
+    return tuple(
+        (question_id, outcomes(question_id, names.questions[question_id]).selections)
+        for question_id, times in named.items()
+        if times > 1
     )
 
 

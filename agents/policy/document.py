@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
-from ticketgate.agents.policy.errors import PolicyError, Problem
+from ticketgate.agents.policy.errors import PolicyError, Problem, ProblemCode
 from ticketgate.agents.policy.positions import Path, line_of, locate
 from ticketgate.codecs.strict import JsonValue, Malformed, decode
 
@@ -115,9 +115,9 @@ class Written:
     values: Mapping[str, JsonValue]
     lines: Mapping[Path, int]
 
-    def problem(self, path: Path, what: str, remedy: str) -> Problem:
+    def problem(self, path: Path, what: str, remedy: str, code: ProblemCode = "invalid") -> Problem:
         """A problem at the line of `path`."""
-        return Problem(line_of(self.lines, path), what, remedy)
+        return Problem(line_of(self.lines, path), what, remedy, code)
 
 
 def read_document(text: str, *, source: str) -> Written:
@@ -198,7 +198,12 @@ def _translated(error: ErrorDetails, lines: Mapping[Path, int]) -> Problem:
             f"add {field} = …{_example(str(field))}",
         )
     if kind in ("greater_than", "less_than_equal", "finite_number"):
-        return Problem(line, f"{name} is not above 0 and at most 1", "write a number in (0, 1], such as 0.5")
+        return Problem(
+            line,
+            f"{name} is not above 0 and at most 1",
+            "write a number in (0, 1], such as 0.5",
+            "threshold_out_of_range",
+        )
     return Problem(
         line,
         f"{name}: {_lowered(error['msg'])}",

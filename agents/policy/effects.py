@@ -83,11 +83,14 @@ class Unfilled:
 
 
 class TemplateError(ValueError):
-    """An argument's text is no template. `what` says why, `remedy` what to write."""
+    """An argument's text is no template. `what` says why, `remedy` what to write.
 
-    def __init__(self, what: str, remedy: str) -> None:
+    names_nothing: it names a question that there is not.
+    """
+
+    def __init__(self, what: str, remedy: str, *, names_nothing: bool = False) -> None:
         super().__init__(f"{what}; {remedy}")
-        self.what, self.remedy = what, remedy
+        self.what, self.remedy, self.names_nothing = what, remedy, names_nothing
 
 
 def fill_in(
@@ -208,7 +211,9 @@ def _read_reference(name: str, questions: Mapping[str, Question]) -> Reference:
             question = questions.get(question_id)
             if question is None:
                 raise TemplateError(
-                    f'"{{{name}}}" refers to no question', f"the questions are {', '.join(questions)}"
+                    f'"{{{name}}}" refers to no question',
+                    f"the questions are {', '.join(questions)}",
+                    names_nothing=True,
                 )
             return LabelOf(question_id, question)
     path = attribute_path([root, *rest])

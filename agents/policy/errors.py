@@ -5,9 +5,15 @@ Promise: every problem that one reading can find is reported at once, in the ord
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 # The name that messages carry where the caller gave none.
 UNNAMED = "policy"
+
+
+# What programs tell problems apart by: a name for which the policy has nothing, a threshold outside (0, 1], or
+# anything else that cannot be meant; `unreadable` where there was no text to read.
+ProblemCode = Literal["unknown_id", "threshold_out_of_range", "invalid", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +23,7 @@ class Problem:
     line: int | None
     what: str
     remedy: str
+    code: ProblemCode = "invalid"
 
 
 class PolicyError(ValueError):

@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 from math import prod
 
 from ticketgate.agents.policy.policy import Policy
-from ticketgate.agents.policy.rules import Constraint, Count, Forbid, Iff, Implies, Rule
+from ticketgate.agents.policy.rules import Constraint, Rule, atoms_of
 from ticketgate.agents.policy.space import Outcomes, Space, outcomes
 
 
@@ -90,9 +90,4 @@ def groups(policy: Policy) -> tuple[Group, ...]:
 
 def questions_of(constraint: Constraint) -> frozenset[str]:
     """The questions that a constraint's atoms name."""
-    match constraint:
-        case Implies(left, right) | Iff(left, right):
-            atoms = (*left, *right)
-        case Forbid(atoms) | Count(atoms):
-            pass
-    return frozenset(atom.question for atom in atoms)
+    return frozenset(atom.question for atom in atoms_of(constraint))

@@ -16,7 +16,7 @@ def load_policy(path: Path) -> Policy:
     except OSError as err:
         what = f"the policy cannot be read: {err.strerror or err}"
         raise PolicyError(
-            str(path), [Problem(None, what, "set TICKETGATE_POLICY to a readable file")]
+            str(path), [Problem(None, what, "set TICKETGATE_POLICY to a readable file", "unreadable")]
         ) from err
     if len(content) > MAX_POLICY_BYTES:
         what = f"larger than the {MAX_POLICY_BYTES} bytes that a policy may have"

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from ticketgate.agents.policy.atoms import Atom, AtomError, read_atom
 from ticketgate.agents.policy.document import Written
-from ticketgate.agents.policy.errors import Problem
+from ticketgate.agents.policy.effects import TemplateError
+from ticketgate.agents.policy.errors import Problem, ProblemCode
 from ticketgate.agents.policy.positions import Path
 from ticketgate.codecs.questions import Question
 
@@ -21,9 +22,9 @@ class Resolver:
         self.problems: list[Problem] = []
         self._written = written
 
-    def refuse(self, path: Path, what: str, remedy: str) -> None:
+    def refuse(self, path: Path, what: str, remedy: str, *, code: ProblemCode = "invalid") -> None:
         """Note a problem at the line of `path`."""
-        self.problems.append(self._written.problem(path, what, remedy))
+        self.problems.append(self._written.problem(path, what, remedy, code))
 
     def names_a_broken_question(self, text: str) -> bool:
         """Whether `text` may fail only because of a question that was refused already."""
@@ -35,8 +36,12 @@ class Resolver:
             return read_atom(text, self.questions)
         except AtomError as err:
             if not self.names_a_broken_question(text):
-                self.refuse(path, err.what, err.remedy)
+                self.refuse_named(path, err)
             return None
+
+    def refuse_named(self, path: Path, err: AtomError | TemplateError) -> None:
+        """Note what an atom or a template was refused for."""
+        self.refuse(path, err.what, err.remedy, code="unknown_id" if err.names_nothing else "invalid")
 
     def atoms(self, texts: Sequence[object], path: Path) -> tuple[Atom, ...] | None:
         """Every atom of a list, no two alike, or None with the problems noted."""

@@ -6,13 +6,19 @@ nor excuse a break that the known answers make on their own.
 Source: DESIGN section 6.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from math import prod
 from typing import assert_never
 
 from ticketgate.agents.policy.atoms import Atom, Truth
 from ticketgate.codecs.decision import Violation
+
+# Ways to complete abstained questions that a rule names several times. Two choices of 255 labels have 65,025 of
+# them, which would hold up a ticket; beyond the limit their atoms are weighed apart, which leaves more rules open.
+MAX_COMPLETIONS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +58,39 @@ Constraint = Implies | Iff | Forbid | Count
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A constraint with the name and the sentence under which people meet it."""
+    """A constraint with the name and the sentence under which people meet it.
+
+    entangled: of each question that several of its atoms name, what it can select, one set for each outcome.
+    """
 
     id: str
     message: str
     constraint: Constraint
+    entangled: tuple[tuple[str, tuple[frozenset[str], ...]], ...] = ()
+
+    def truth(self, selected: AbstractSet[str], abstained: AbstractSet[str] = frozenset()) -> Truth:
+        """Whether the rule holds: True or False whatever the abstained questions' answers are, None if it hangs
+        on them (or, beyond MAX_COMPLETIONS, might)."""
+        open_ones = [outcomes for name, outcomes in self.entangled if name in abstained]
+        if not open_ones or prod(map(len, open_ones)) > MAX_COMPLETIONS:
+            return truth(self.constraint, selected, abstained)
+        rest = frozenset(abstained).difference(name for name, _ in self.entangled)
+        found = {
+            truth(self.constraint, frozenset(selected).union(*completion), rest)
+            for completion in itertools.product(*open_ones)
+        }
+        return found.pop() if len(found) == 1 else None
+
+
+def atoms_of(constraint: Constraint) -> tuple[Atom, ...]:
+    """Every atom of a constraint, in the order written."""
+    match constraint:
+        case Implies(left, right) | Iff(left, right):
+            return (*left, *right)
+        case Forbid(atoms) | Count(atoms):
+            return atoms
+        case _:
+            assert_never(constraint)
 
 
 def violations(
@@ -69,7 +103,7 @@ def violations(
     return tuple(
         Violation(rule=rule.id, message=rule.message)
         for rule in rules
-        if truth(rule.constraint, selected, abstained) is False
+        if rule.truth(selected, abstained) is False
     )
 
 
@@ -78,8 +112,8 @@ def truth(
 ) -> Truth:
     """Whether the constraint holds: True, False, or None where that hangs on an abstained question.
 
-    True and False are safe: no answer to the abstained questions can change them. None is exact unless a
-    constraint names one abstained question in several atoms, which are then weighed apart.
+    True and False are safe: no answer to the abstained questions can change them. None is exact unless the
+    constraint names one abstained question in several atoms, which are weighed apart here; see `Rule.truth`.
     """
     match constraint:
         case Implies(left, right):

@@ -25,6 +25,11 @@ class Outcomes:
     question_id: str
     labels: tuple[str | None, ...]
 
+    @property
+    def selections(self) -> tuple[frozenset[str], ...]:
+        """For each outcome what it adds to an assignment: one label, or nothing."""
+        return tuple(frozenset() if name is None else frozenset({name}) for name in self.labels)
+
 
 def outcomes(question_id: str, question: Question) -> Outcomes:
     """A question's outcomes in their order."""
