@@ -7,27 +7,33 @@ was emitted twice, by `ticketgate audit` and by a reader of its own that uses no
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
+import logging
 import random
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from aiokafka import AIOKafkaProducer
 from ticketgate.streams.embedded.kafka import Kafka, KafkaCluster
 from ticketgate.streams.embedded.valkey import Valkey
 
-from ..delivery.deployment import Deployment
+from ..delivery.deployment import Deployment, Sent
 from ..delivery.policies import SEED_POLICY
 from .faults import Scene, schedule
 from .workload import Workload, content_of, workload
 
 SESSION_S = 3.0
 CHUNK = 100
+# The sending lasts about as long as the faults.
+SENDING_S = 90.0
 # After the last fault everything heals within seconds; a partition that is stuck does not.
 SETTLE_TIMEOUT_S = 180.0
 
@@ -99,23 +105,31 @@ def run(*, seed: int, tickets: int, brokers: int) -> Report:
 
 def _storm(scene: Scene, load: Workload) -> None:
     """Send in chunks while the faults happen, spread over the run."""
-    faults = schedule(scene.rng)
     chunks = list(load.chunks(CHUNK))
-    sending = threading.Thread(target=_send_all, args=(scene, chunks), name="send", daemon=True)
-    sending.start()
-    for fault in faults:
-        time.sleep(scene.rng.uniform(0.3, 1.5))
-        fault(scene)
-        scene.done[fault.__name__] += 1
-    sending.join(timeout=600)
-    assert not sending.is_alive(), "the sending did not end"
+    with ThreadPoolExecutor(1, thread_name_prefix="send") as pool:
+        sending = pool.submit(lambda: asyncio.run(_send_all(scene, chunks)))
+        for fault in schedule(scene.rng):
+            time.sleep(scene.rng.uniform(0.3, 1.5))
+            fault(scene)
+            scene.done[fault.__name__] += 1
+            print(f"{time.strftime('%H:%M:%S')} {fault.__name__}", file=sys.stderr, flush=True)
+        sending.result(timeout=300)
 
 
-def _send_all(scene: Scene, chunks: list) -> None:
-    pause_s = 60.0 / max(1, len(chunks))
-    for chunk in chunks:
-        scene.gate.send(chunk)
-        time.sleep(pause_s)
+async def _send_all(scene: Scene, chunks: Sequence[Sequence[Sent]]) -> None:
+    """A producer that outlives the broker: what it cannot know to be sent it sends again, as upstreams do."""
+    pause_s = SENDING_S / max(1, len(chunks))
+    topic = scene.gate.topic("tickets")
+    async with AIOKafkaProducer(bootstrap_servers=scene.gate.bootstrap, enable_idempotence=True) as producer:
+        for chunk in chunks:
+            while True:
+                sent = [await producer.send(topic, each.value, key=each.key) for each in chunk]
+                if not any(
+                    isinstance(each, Exception)
+                    for each in await asyncio.gather(*sent, return_exceptions=True)
+                ):
+                    break
+            await asyncio.sleep(pause_s)
 
 
 def _settle(scene: Scene, load: Workload) -> None:
@@ -134,18 +148,20 @@ def _books(scene: Scene, load: Workload, *, seed: int, brokers: int, seconds: fl
     gate = scene.gate
     outputs = gate.committed("dispatch", "review")
     found = Counter(content_of(record.value or b"") for record in outputs)
+    duplicates, missing = sum(count - 1 for count in found.values()), load.contents - found.keys()
+    print(f"duplicates {duplicates}, missing {len(missing)}", file=sys.stderr, flush=True)
     audit = json.loads(gate.run("audit", "--json", timeout_s=180).stdout)
     return Report(
         seed=seed,
         brokers=brokers,
         faults=dict(scene.done),
-        records_in=len(load.records),
+        records_in=audit["records"],
         dispatched=len(gate.committed("dispatch")),
         review=len(gate.committed("review")),
         dead_letter=len(gate.committed("dead-letter")),
-        replayed=len(load.records) - len(load.contents),
-        duplicates=sum(count - 1 for count in found.values()),
-        missing=len(load.contents - found.keys()),
+        replayed=audit["replayed"],
+        duplicates=duplicates,
+        missing=len(missing),
         duplicates_by_audit=audit["duplicates"],
         missing_by_audit=audit["missing"],
         seconds=round(seconds, 1),
@@ -159,6 +175,8 @@ def main() -> None:
     parser.add_argument("--tickets", type=int, default=20_000)
     parser.add_argument("--brokers", type=int, choices=(1, 3), default=1)
     options = parser.parse_args()
+    # A producer that lives through a broker's death has much to say about it.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     report = run(seed=options.seed, tickets=options.tickets, brokers=options.brokers)
     print(json.dumps(asdict(report)))
     sys.exit(0 if report.is_clean else 1)
