@@ -35,6 +35,10 @@ class CommandError(Exception):
     """What a person gave cannot be used. One line, exit code 2."""
 
 
+class _ReaderGone(Exception):
+    """What reads our output has seen enough."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported by name."""
 
@@ -49,6 +53,13 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"ticketgate.streams.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; click would end with code 1 for a reader of stdout that went away."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as err:
+            raise _ReaderGone from err
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List names and help lines without loading a command."""
@@ -73,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(err.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except BrokenPipeError:
+    except (BrokenPipeError, _ReaderGone):
         # The reader of our output went away, as `head` does. What is still in the buffer goes nowhere, or the
         # interpreter would complain of it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -19,7 +19,7 @@ _CHUNKS_AHEAD = 16
 
 def is_stream(path: Path) -> bool:
     """Whether the lines come but once: from standard input or a pipe."""
-    return str(path) == "-" or not path.is_file()
+    return str(path) == "-" or (path.exists() and not path.is_file())
 
 
 def read_lines(path: Path) -> Iterator[Line]:

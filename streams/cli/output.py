@@ -28,9 +28,16 @@ class Advance(Protocol):
     def __call__(self, count: int, /) -> None: ...
 
 
+class _Console(Console):
+    """Leaves a reader that went away to `main`; rich would end the process with code 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Stdout; as wide as the terminal, or as the text needs."""
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE, highlight=False)
+    return _Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE, highlight=False)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[RenderableType]]) -> None:

@@ -61,6 +61,8 @@ async def _consumer(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
     )
     try:
         await consumer.start()
+        # A consumer stopped before its task first ran raises that task's CancelledError (aiokafka 0.14).
+        await asyncio.sleep(0)
         yield consumer
     finally:
         try:

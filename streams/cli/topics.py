@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 from aiokafka.admin import AIOKafkaAdminClient
@@ -13,6 +16,9 @@ from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import CreatedTopic, create_topics, missing_topics, topic_specs
+
+# A broker knows of a new topic in milliseconds; one that is slower is waited for by whoever uses the topic.
+USABLE_TIMEOUT_S = 10.0
 
 
 @click.group("topics")
@@ -50,9 +56,26 @@ def create(as_json: bool, settings: Settings) -> None:
 async def _create(settings: Settings) -> tuple[CreatedTopic, ...]:
     async with admin_client(settings.kafka) as client:
         try:
-            return await create_topics(client, topic_specs(settings))
+            created = await create_topics(client, topic_specs(settings))
+            await _until_usable(client, [each.name for each in created if each.is_new])
         except KafkaError as err:
             raise explain(err, settings.kafka) from err
+        return created
+
+
+async def _until_usable(client: AIOKafkaAdminClient, names: Sequence[str]) -> None:
+    """Wait until the broker tells its clients of the topics: it says "created" a moment before that, and a
+    `produce` that follows at once would not find them."""
+    end = time.monotonic() + USABLE_TIMEOUT_S
+    while names and time.monotonic() < end:
+        described = await client.describe_topics(list(names))
+        if all(topic["partitions"] and not _is_pending(topic) for topic in described):
+            return
+        await asyncio.sleep(0.05)
+
+
+def _is_pending(topic: Mapping[str, Any]) -> bool:
+    return bool(topic["error_code"]) or any(each["error_code"] for each in topic["partitions"])
 
 
 def explain(err: KafkaError, bootstrap: str) -> Exception:

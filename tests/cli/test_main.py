@@ -1,0 +1,107 @@
+"""The command as a whole: what it lists, what it says of what it lacks, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from ticketgate.streams.cli import COMMANDS
+from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.embedded.process import free_port
+
+from tests.cli.conftest import Ran, Run, command, process
+
+
+def said(ran: Ran) -> str:
+    """The one line that a command which could not start ends with; a worker's log may stand above it."""
+    assert "Traceback" not in ran.err
+    *log, last = ran.err.splitlines()
+    assert not [line for line in log if line.startswith("ticketgate: ")]
+    return last
+
+
+def test_help_lists_every_command(ticketgate: Run) -> None:
+    ran = ticketgate("--help")
+
+    assert ran.code == 0
+    for name, (_, line) in COMMANDS.items():
+        assert f"  {name} " in ran.out.decode()
+        assert line in " ".join(ran.out.decode().split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(ticketgate: Run, name: str) -> None:
+    ran = ticketgate(name, "--help")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"Usage: ticketgate {name} ".encode())
+
+
+def test_an_unknown_command_is_bad_usage(ticketgate: Run) -> None:
+    ran = ticketgate("unlock")
+
+    assert ran.code == 2
+    assert "No such command 'unlock'" in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("topics", "create"),
+        ("consume", "tickets"),
+        ("produce", "tickets.jsonl"),
+        ("worker", "--policy", "policy.toml"),
+    ],
+)
+def test_an_unreachable_broker_is_one_line_that_names_the_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tickets.jsonl").write_text('{"id":"T-1","state":"x"}\n')
+    monkeypatch.setenv("TICKETGATE_KAFKA", f"127.0.0.1:{free_port()}")
+    monkeypatch.setenv("TICKETGATE_REDIS", f"redis://127.0.0.1:{free_port()}/0")
+
+    ran = process(*arguments)
+
+    assert (ran.code, ran.out) == (4, b"")
+    assert said(ran).startswith("ticketgate: TICKETGATE_")
+
+
+@pytest.mark.kafka
+def test_an_unreachable_redis_is_one_line_that_names_the_setting(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TICKETGATE_REDIS", f"redis://:s3cret@127.0.0.1:{free_port()}/0")
+
+    ran = process("worker", "--kafka", kafka.bootstrap, "--policy", "policy.toml")
+
+    assert (ran.code, ran.out) == (4, b"")
+    assert said(ran).startswith("ticketgate: TICKETGATE_REDIS: no Redis answers at 127.0.0.1:")
+    assert "s3cret" not in ran.err
+
+
+def test_an_unreadable_file_to_produce_is_one_line(ticketgate: Run, tmp_path: Path) -> None:
+    ran = ticketgate("produce", tmp_path / "nowhere.jsonl")
+
+    assert ran.code == 2
+    assert ran.err.startswith(f"ticketgate: cannot read {tmp_path / 'nowhere.jsonl'}: No such file")
+
+
+def test_a_reader_that_goes_away_ends_a_command_quietly() -> None:
+    with subprocess.Popen(command("settings"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as it:
+        assert it.stdout is not None
+        assert it.stderr is not None
+        it.stdout.close()
+        said = it.stderr.read().decode()
+
+    assert it.returncode == 0
+    assert "BrokenPipe" not in said
+
+
+def test_data_is_one_line_of_json_and_nothing_else(ticketgate: Run) -> None:
+    ran = ticketgate("settings", "--json")
+
+    assert ran.out.count(b"\n") == 1
+    assert isinstance(json.loads(ran.out), list)
