@@ -4,6 +4,7 @@
 `ticketgate:{namespace}:claimed:{topic}:{partition}`         integer one past the last offset claimed (marks.py)
 `ticketgate:{namespace}:committed:{topic}:{partition}`       integer last committed offset seen (marks.py)
 `ticketgate:{namespace}:void:{topic}:{partition}`            hash    offsets that never had an effect (voids.py)
+`ticketgate:{namespace}:hung:{topic}:{partition}`            hash    tickets that a worker hung on (hangs.py)
 `ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
 """
 
@@ -37,6 +38,10 @@ class Keys:
     def committed(self, topic: str, partition: int) -> str:
         """The mark of the last committed offset that a lane has seen."""
         return f"{self.prefix}committed:{topic}:{partition}"
+
+    def hung(self, topic: str, partition: int) -> str:
+        """The offsets that were under way when a worker hung."""
+        return f"{self.prefix}hung:{topic}:{partition}"
 
     def void(self, topic: str, partition: int) -> str:
         """The ranges of offsets that were passed over without an effect."""

@@ -8,7 +8,7 @@ Relies on: a fenced output. Steps: 3 decode, 4 claim, 5 decide, 6 commit. Source
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar, assert_never
@@ -19,7 +19,7 @@ from ticketgate.codecs.identity import IdempotencyKey, collision_key
 from ticketgate.codecs.verdict import Stage, Status
 from ticketgate.store.claims import Claim, ClaimResult, Claims, Collision, Duplicate, Owned
 from ticketgate.store.marks import Position
-from ticketgate.streams.deciding import Decider, decide_all
+from ticketgate.streams.deciding import Decider, ScorerHung, decide_all
 from ticketgate.streams.intake import Arrival, Intake, take_in
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.telemetry import Telemetry
@@ -38,8 +38,15 @@ class BatchParts:
     telemetry: Telemetry
     namespace: str
     max_ticket_bytes: int
-    scorer_timeout_s: float
     now: Callable[[], datetime]
+
+
+class BatchHung(Exception):
+    """The scorer hung on the tickets at these offsets. The process must end; nothing of the batch was committed."""
+
+    def __init__(self, cause: ScorerHung, *, offsets: Sequence[int]) -> None:
+        super().__init__(f"{cause}; tickets at offsets {', '.join(map(str, offsets))}")
+        self.offsets = tuple(offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +59,23 @@ class Decided:
 
 
 async def take_batch(
-    parts: BatchParts, records: Sequence[ConsumerRecord], *, committed: int | None, output: Output
+    parts: BatchParts,
+    records: Sequence[ConsumerRecord],
+    *,
+    committed: int | None,
+    hangs: Mapping[int, int],
+    output: Output,
 ) -> int:
     """Take a batch, which is not empty, of one partition; returns the offset that is now committed.
 
-    `committed` is the offset of the lane's last commit. Whatever is raised, nothing is known of the batch then.
+    `committed` is the offset of the lane's last commit; `hangs` tells at which offsets a worker hung before, and how
+    often. Whatever is raised, nothing is known of the batch then; `BatchHung` says where the scorer hung.
     """
     intake = take_in(records, namespace=parts.namespace, max_bytes=parts.max_ticket_bytes)  # 3
     source = records[0]
     position = Position(source.topic, source.partition, claimed=intake.next_offset, committed=committed)
     claimed = await _timed(parts, "claim", _claim(parts.claims, intake.arrivals, position))  # 4
-    decided = await _timed(parts, "decide", _decide(parts, intake.arrivals, claimed))  # 5
+    decided = await _timed(parts, "decide", _decide(parts, intake.arrivals, claimed, hangs))  # 5
     outgoing = _write(parts, intake, decided)
     await _timed(parts, "commit", output.commit(outgoing, intake.next_offset))  # 6
     _count(parts.telemetry, source.topic, intake, claimed, decided)
@@ -83,12 +96,23 @@ async def _claim(claims: Claims, arrivals: Sequence[Arrival], position: Position
 
 
 async def _decide(
-    parts: BatchParts, arrivals: Sequence[Arrival], claimed: Sequence[ClaimResult]
+    parts: BatchParts,
+    arrivals: Sequence[Arrival],
+    claimed: Sequence[ClaimResult],
+    hangs: Mapping[int, int],
 ) -> tuple[Decided, ...]:
-    owned = [
-        arrival.ticket for arrival, result in zip(arrivals, claimed, strict=True) if isinstance(result, Owned)
-    ]
-    decisions = iter(await decide_all(parts.decider, owned, timeout_s=parts.scorer_timeout_s))
+    owned = [arrival for arrival, result in zip(arrivals, claimed, strict=True) if isinstance(result, Owned)]
+    offsets = [arrival.claim.coordinate.offset for arrival in owned]
+    try:
+        decisions = iter(
+            await decide_all(
+                parts.decider,
+                [arrival.ticket for arrival in owned],
+                hangs=[hangs.get(offset, 0) for offset in offsets],
+            )
+        )
+    except ScorerHung as err:
+        raise BatchHung(err, offsets=[offsets[place] for place in err.places]) from err
     decided: list[Decided] = []
     for arrival, result in zip(arrivals, claimed, strict=True):
         match result:

@@ -1,18 +1,18 @@
 """Step 5 of the protocol: owned tickets to decisions, whatever the scorer does.
 
-Promise: `decide_all` gives one decision a ticket. What raises or takes too long is tried again, first as a batch,
-then ticket by ticket, and what still fails is a decision for review: no ticket holds its partition up.
+Promise: `decide_all` gives one decision a ticket. What raises is tried again, first as a batch, then ticket by ticket,
+and what still fails is a decision for review: no ticket holds its partition up. A scorer that hangs cannot be tried
+again in the same process; `ScorerHung` passes through, and the successor decides the tickets concerned one by one.
 Source: DESIGN section 4, step 5.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Protocol
 
-from ticketgate.agents.decide import Decision
+from ticketgate.agents.decide import Decision, ScorerMisbehavedError
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
 
@@ -20,13 +20,26 @@ log = logging.getLogger(__name__)
 
 # The second try of a whole batch: a scorer that failed by chance mostly does not fail again.
 BATCH_TRIES = 2
+# A ticket that hung a worker as one of a batch is tried once more by itself; twice is no chance.
+MOST_HANGS = 2
+
+
+class ScorerHung(Exception):
+    """The scorer gave no answer within its time. Its thread cannot be ended but with the process.
+
+    `places` are those of the tickets under way in the sequence given to `decide_all`.
+    """
+
+    def __init__(self, seconds: float, *, places: Sequence[int] = ()) -> None:
+        super().__init__(f"the scorer gave no answer in {seconds:g} s (TICKETGATE_SCORER_TIMEOUT)")
+        self.seconds, self.places = seconds, tuple(places)
 
 
 class Decider(Protocol):
     """Who decides: in the worker the Faust agent (app.py), in tests whatever the test needs."""
 
     async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
-        """One decision a ticket, in order. Raises what the scorer raises."""
+        """One decision a ticket, in order. Raises what the scorer raises, and `ScorerHung`."""
         ...
 
     def refuse(self, stage: Stage, reasons: Sequence[str]) -> Decision:
@@ -35,34 +48,46 @@ class Decider(Protocol):
 
 
 async def decide_all(
-    decider: Decider, tickets: Sequence[Ticket], *, timeout_s: float
+    decider: Decider, tickets: Sequence[Ticket], *, hangs: Sequence[int]
 ) -> tuple[Decision, ...]:
-    """One decision for each ticket, in order. Only cancellation is raised."""
-    if not tickets:
-        return ()
+    """One decision for each ticket, in order; `hangs` tells how often each was under way when a worker hung.
+
+    Raises `ScorerHung`; whatever else the scorer raises ends in a decision.
+    """
+    decisions: dict[int, Decision] = {}
+    together = [place for place, count in enumerate(hangs) if count == 0]
     for _ in range(BATCH_TRIES):
-        decisions = await _attempt(decider, tickets, timeout_s)
-        if not isinstance(decisions, Exception):
-            return tuple(decisions)
-    return tuple([await _decide_one(decider, ticket, timeout_s) for ticket in tickets])
+        found = await _attempt(decider, tickets, together)
+        if not isinstance(found, Exception):
+            decisions |= zip(together, found, strict=True)
+            break
+    for place, count in enumerate(hangs):
+        if place not in decisions:
+            decisions[place] = await _decide_one(decider, tickets, place, hangs=count)
+    return tuple(decisions[place] for place in range(len(tickets)))
 
 
-async def _decide_one(decider: Decider, ticket: Ticket, timeout_s: float) -> Decision:
-    decisions = await _attempt(decider, [ticket], timeout_s)
-    if isinstance(decisions, Exception):
-        return decider.refuse(Stage.ANSWERS, [f"the scorer gave no answer: {type(decisions).__name__}"])
-    return decisions[0]
+async def _decide_one(decider: Decider, tickets: Sequence[Ticket], place: int, *, hangs: int) -> Decision:
+    if hangs >= MOST_HANGS:
+        return decider.refuse(Stage.ANSWERS, [f"the scorer hung on this ticket {hangs} times"])
+    found = await _attempt(decider, tickets, [place])
+    if isinstance(found, Exception):
+        return decider.refuse(Stage.ANSWERS, [f"the scorer gave no answer: {type(found).__name__}"])
+    return found[0]
 
 
 async def _attempt(
-    decider: Decider, tickets: Sequence[Ticket], timeout_s: float
+    decider: Decider, tickets: Sequence[Ticket], places: Sequence[int]
 ) -> Sequence[Decision] | Exception:
+    if not places:
+        return ()
     try:
-        async with asyncio.timeout(timeout_s):
-            decisions = await decider.decide(tickets)
+        decisions = await decider.decide([tickets[place] for place in places])
+    except ScorerHung as hung:
+        raise ScorerHung(hung.seconds, places=places) from hung
     except Exception as err:  # noqa: BLE001 - a scorer may raise anything, and the ticket ends in review for it
-        log.warning("deciding %d tickets failed: %s: %s", len(tickets), type(err).__name__, err)
+        log.warning("deciding %d tickets failed: %s: %s", len(places), type(err).__name__, err)
         return err
-    if len(decisions) != len(tickets):
-        return ValueError(f"{len(decisions)} decisions for {len(tickets)} tickets")
+    if len(decisions) != len(places):
+        return ScorerMisbehavedError(tickets=len(places), results=len(decisions))
     return decisions

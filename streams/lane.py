@@ -23,7 +23,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from ticketgate.streams.batch import BatchParts, take_batch
+from ticketgate.streams.batch import BatchHung, BatchParts, take_batch
 from ticketgate.streams.opening import Opening, Start
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.recovery import Action, Handling, LaneFault, handling
@@ -60,7 +60,8 @@ class PositionMoved(LaneFault):
 class Lane:
     """One partition's lane. Its owner awaits `run`; `drain` lets the batch under way finish, cancelling does not.
 
-    `is_member` asks the group whether this worker still belongs to it.
+    `is_member` asks the group whether this worker still belongs to it; `on_hang` ends the process, after it wrote down
+    which tickets it hung on.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Lane:
         batch_size: int,
         readiness: Readiness,
         is_member: Callable[[], Awaitable[bool]],
+        on_hang: Callable[[TopicPartition, BatchHung], Awaitable[None]],
     ) -> None:
         self.source = source
         self._consumer = consumer
@@ -83,6 +85,7 @@ class Lane:
         self._batch_size = batch_size
         self._readiness = readiness
         self._is_member = is_member
+        self._on_hang = on_hang
         self._next_offset: int | None = None
         self._drained = asyncio.Event()
         self.name = f"lane {source.topic}:{source.partition}"
@@ -95,6 +98,8 @@ class Lane:
                 began_at = self._next_offset
                 try:
                     await self._serve(await self._open())
+                except BatchHung as hung:
+                    await self._on_hang(self.source, hung)
                 except Exception as err:  # noqa: BLE001 - 7: one way to recover from everything
                     failures = failures + 1 if self._next_offset == began_at else 1
                     await self._recover(err, failures)
@@ -124,7 +129,9 @@ class Lane:
         while not self._drained.is_set():
             records = await self._poll(self._next_offset)
             if records:
-                committed = await take_batch(self._parts, records, committed=committed, output=self._output)
+                committed = await take_batch(
+                    self._parts, records, committed=committed, hangs=start.hangs, output=self._output
+                )
                 self._next_offset = committed
 
     async def _poll(self, next_offset: int) -> Sequence[ConsumerRecord]:

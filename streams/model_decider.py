@@ -14,16 +14,19 @@ from ticketgate.agents.policy import Policy
 from ticketgate.agents.scoring import Scorer
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
+from ticketgate.streams.deciding import ScorerHung
 from ticketgate.streams.telemetry import Telemetry
 
 
 class ModelDecider:
-    """Decides by `policy` with `scorer`, one batch at a time; gates are counted in `telemetry`."""
+    """Decides by `policy` with `scorer`, one batch at a time, each within `timeout_s` once it is its turn; gates are
+    counted in `telemetry`."""
 
-    def __init__(self, *, policy: Policy, scorer: Scorer, telemetry: Telemetry) -> None:
+    def __init__(self, *, policy: Policy, scorer: Scorer, telemetry: Telemetry, timeout_s: float) -> None:
         self._policy = policy
         self._scorer = scorer
         self._telemetry = telemetry
+        self._timeout_s = timeout_s
         # One thread: onnxruntime spreads one inference over the cores that its setting allows.
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="decide")
         telemetry.policy(policy.ref)
@@ -37,8 +40,13 @@ class ModelDecider:
         }
 
     async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
-        """One decision a ticket, in order. Raises what the scorer raises."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._decide, tickets)
+        """One decision a ticket, in order. Raises what the scorer raises, and `ScorerHung`."""
+        work = asyncio.get_running_loop().run_in_executor(self._executor, self._decide, tickets)
+        # Not cancelled at the limit, for a thread cannot be: the process has to end with it.
+        done, _ = await asyncio.wait([work], timeout=self._timeout_s)
+        if not done:
+            raise ScorerHung(self._timeout_s)
+        return work.result()
 
     def refuse(self, stage: Stage, reasons: Sequence[str]) -> Decision:
         """A decision for review without inference."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed
+from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import read_marks
 from ticketgate.store.voids import Voids
@@ -37,10 +38,11 @@ class LaneRefusal(LaneFault):
 @dataclass(frozen=True, slots=True)
 class Start:
     """Where a lane begins: the next record's offset, and the offset that the group committed, None before the first
-    commit. The two differ where records were lost to retention."""
+    commit. The two differ where records were lost to retention. `hangs` tells at which offsets a worker hung before."""
 
     next_offset: int
     committed: int | None
+    hangs: Mapping[int, int]
 
 
 class Opening:
@@ -52,12 +54,14 @@ class Opening:
         consumer: AIOKafkaConsumer,
         redis: Redis,
         keys: Keys,
+        hangs: Hangs,
         check_conditions: Callable[[], Awaitable[None]],
     ) -> None:
         self._consumer = consumer
         self._redis = redis
         self._keys = keys
         self._voids = Voids(redis, keys)
+        self._hangs = hangs
         self._check_conditions = check_conditions
 
     async def read_start(self, source: TopicPartition) -> Start:
@@ -71,8 +75,9 @@ class Opening:
             first = (await self._consumer.beginning_offsets([source]))[source]
             end = (await self._consumer.end_offsets([source]))[source]
         await self._compare_with_marks(source, committed)
+        hangs = await self._hangs.read(source.topic, source.partition)
         if committed is None:
-            return Start(int(first), None)
+            return Start(int(first), None, hangs)
         if committed > end:
             raise LaneRefusal(
                 "input_truncated",
@@ -89,7 +94,7 @@ class Opening:
                 committed,
                 first - 1,
             )
-        return Start(int(max(committed, first)), committed)
+        return Start(int(max(committed, first)), committed, hangs)
 
     async def _compare_with_marks(self, source: TopicPartition, committed: int | None) -> None:
         marks = await read_marks(self._redis, self._keys, source.topic, source.partition)
@@ -103,5 +108,5 @@ class Opening:
             raise LaneRefusal(
                 "offsets_reset",
                 f"group committed to {committed}, but was at {marks.committed} before: its offsets were reset",
-                "reset them back to the earlier offset; tickets between the two were decided already",
+                "`ticketgate replay --replay-from marks` goes on where commits ended",
             )

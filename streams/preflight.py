@@ -29,12 +29,17 @@ def require_policy(settings: Settings) -> Policy:
 
 def require_scorer(settings: Settings) -> Scorer:
     """The scorer that the settings name. Raises `ScorerError`."""
-    return open_scorer(settings.scorer, model=settings.model)
+    return open_scorer(settings.scorer, model=settings.model, threads=settings.scorer_threads)
 
 
 def open_decider(settings: Settings, telemetry: Telemetry) -> ModelDecider:
     """Policy and scorer, ready to decide. Raises `STARTUP_ERRORS`."""
-    return ModelDecider(policy=require_policy(settings), scorer=require_scorer(settings), telemetry=telemetry)
+    return ModelDecider(
+        policy=require_policy(settings),
+        scorer=require_scorer(settings),
+        telemetry=telemetry,
+        timeout_s=settings.scorer_timeout.total_seconds(),
+    )
 
 
 async def require_dependencies(settings: Settings) -> None:

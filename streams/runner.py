@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from datetime import UTC, datetime
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
+from redis.exceptions import RedisError
 from ticketgate.store.claims import Claims
 from ticketgate.store.connect import connect
+from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
 from ticketgate.streams.assignment import Assignment
-from ticketgate.streams.batch import BatchParts
+from ticketgate.streams.batch import BatchHung, BatchParts
 from ticketgate.streams.conditions import Conditions
 from ticketgate.streams.deciding import Decider
 from ticketgate.streams.lane import Lane
@@ -44,6 +47,11 @@ MEMBER_TIMEOUT_S = 10.0
 CONSUMER_STOP_TIMEOUT_S = 5.0
 
 
+# Redis may be what ails, and the process must end all the same.
+HANG_NOTE_TIMEOUT_S = 3.0
+EXIT_HUNG = 70
+
+
 class Runner:
     """One worker process without its framework: app.py starts it as a Faust service."""
 
@@ -55,6 +63,7 @@ class Runner:
         self._readiness = Readiness("kafka")
         self._redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
         self._keys = Keys(settings.namespace)
+        self._hangs = Hangs(self._redis, self._keys, ttl=settings.claim_ttl)
         self._conditions = Conditions(settings, self._redis)
         self._consumer: AIOKafkaConsumer | None = None
         self._assignment: Assignment | None = None
@@ -87,7 +96,6 @@ class Runner:
             telemetry=telemetry,
             namespace=settings.namespace,
             max_ticket_bytes=settings.max_ticket_bytes,
-            scorer_timeout_s=settings.scorer_timeout.total_seconds(),
             now=lambda: datetime.now(UTC),
         )
 
@@ -160,13 +168,18 @@ class Runner:
             source,
             consumer=consumer,
             opening=Opening(
-                consumer=consumer, redis=self._redis, keys=self._keys, check_conditions=self._conditions.check
+                consumer=consumer,
+                redis=self._redis,
+                keys=self._keys,
+                hangs=self._hangs,
+                check_conditions=self._conditions.check,
             ),
             output=self._new_output(source, consumer),
             parts=self._batch_parts,
             batch_size=self._settings.batch_size,
             readiness=self._readiness,
             is_member=self._is_member,
+            on_hang=self._end_hung,
         )
 
     def _new_output(self, source: TopicPartition, consumer: AIOKafkaConsumer) -> Output:
@@ -192,6 +205,20 @@ class Runner:
         async with asyncio.timeout(MEMBER_TIMEOUT_S):
             await coordinator.ensure_coordinator_known()
             return bool(await coordinator._do_heartbeat())
+
+    async def _end_hung(self, source: TopicPartition, hung: BatchHung) -> None:
+        """A hung thread ends with its process alone; the successor is told what to look out for."""
+        self._readiness.wait("scorer", str(hung))
+        log.error(
+            "lane %s:%d: %s; ending, for a successor to take over", source.topic, source.partition, hung
+        )
+        try:
+            async with asyncio.timeout(HANG_NOTE_TIMEOUT_S):
+                await self._hangs.record(source.topic, source.partition, hung.offsets)
+        except (RedisError, OSError, TimeoutError) as err:
+            log.warning("the hang could not be written down (%r); the successor may hang on it too", err)
+        logging.shutdown()
+        os._exit(EXIT_HUNG)
 
     def _require_consumer(self) -> AIOKafkaConsumer:
         if self._consumer is None:
