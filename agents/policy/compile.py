@@ -14,6 +14,7 @@ from ticketgate.agents.policy.compile_rules import compile_rules
 from ticketgate.agents.policy.document import EffectDocument, QuestionDocument, Written
 from ticketgate.agents.policy.effects import EffectTemplate, Template, TemplateError, read_template
 from ticketgate.agents.policy.errors import PolicyError
+from ticketgate.agents.policy.examples import read_examples
 from ticketgate.agents.policy.facts import MappedQuestion
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.policy.positions import Path
@@ -29,6 +30,11 @@ def compile_policy(written: Written) -> Policy:
         question_id: path
         for question_id, question in document.questions.items()
         if (path := _question(names, question_id, question)) is not None
+    }
+    examples = {
+        name: read_examples(names, question, written_examples, ("questions", name, "examples"))
+        for name, question in names.questions.items()
+        if (written_examples := document.questions[name].examples) is not None
     }
     rules = compile_rules(names, document.rules)
     effects = tuple(_effect(names, place, effect) for place, effect in enumerate(document.effects))
@@ -53,6 +59,9 @@ def compile_policy(written: Written) -> Policy:
         effects=effects,
         abstain_below=document.abstain_below,
         on_truncation=document.on_truncation,
+        examples=MappingProxyType(examples),
+        source=written.source,
+        lines=written.lines,
     )
 
 
@@ -109,6 +118,12 @@ def _question(names: Resolver, question_id: str, written: QuestionDocument) -> A
             (*place, "threshold"),
             f'"{question_id}" is a {kind} question and has no threshold',
             "remove it: a threshold cuts the probability of a noul that a model answers",
+        )
+    if written.examples is not None and path is not None:
+        names.refuse(
+            (*place, "examples"),
+            f'"{question_id}" is a mapped question and has no examples',
+            "remove them: no model is asked",
         )
     try:
         question = read_question(question_id, given)

@@ -46,6 +46,14 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class ExamplesDocument(_Strict):
+    """`[questions.ID.examples]`: states as text or array, or `{ state = …, label = … }`; see `examples`."""
+
+    fits: Any = None
+    other: Any = None
+    unclear: Any = None
+
+
 class QuestionDocument(_Strict):
     """`[questions.ID]`. `threshold` is a scored noul's alone; `from` names the attribute that answers instead."""
 
@@ -54,6 +62,7 @@ class QuestionDocument(_Strict):
     criteria: Any = None
     threshold: _Share | None = None
     from_: str | None = Field(default=None, alias="from")
+    examples: ExamplesDocument | None = None
 
 
 class CountDocument(_Strict):
@@ -251,6 +260,8 @@ def _fields_at(path: Path) -> list[str]:
     match path:
         case ("questions", _, _):
             model: type[BaseModel] = QuestionDocument
+        case ("questions", _, "examples", _):
+            model = ExamplesDocument
         case ("rules", _, _):
             model = RuleDocument
         case ("rules", _, _, _):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,10 @@ Severity = Literal["error", "warning", "note"]
 # error: tickets or effects are lost to it for certain. warning: it says nothing, or says it twice, or forces an
 # answer. note: true, worth knowing, and often meant.
 SEVERITIES: dict[str, Severity] = {
+    "unreadable": "error",
+    "invalid": "error",
+    "unknown_id": "error",
+    "threshold_out_of_range": "error",
     "unsatisfiable": "error",
     "effect_never_proposed": "error",
     "label_never_accepted": "warning",
@@ -25,13 +29,14 @@ SEVERITIES: dict[str, Severity] = {
     "question_in_no_rule": "note",
     "compulsory_label": "note",
     "impossible_pair": "note",
-    "too_large": "warning",
+    "examples_missing": "warning",
+    "not_searched": "warning",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing found. `code` is a key of SEVERITIES.
+    """One thing found. `code` is a key of SEVERITIES, `line` where in the file it stands, from 1.
 
     subjects: the labels, rule ids, question ids or tools it is about. core: ids of the rules that bring it about,
     none of which can be left out. example: the selected labels of one assignment that shows it, sorted.
@@ -43,6 +48,7 @@ class Finding:
     subjects: tuple[str, ...]
     core: tuple[str, ...] = ()
     example: tuple[str, ...] | None = None
+    line: int | None = None
 
     @property
     def severity(self) -> Severity:
@@ -54,6 +60,7 @@ class Finding:
         return {
             "code": self.code,
             "severity": self.severity,
+            "line": self.line,
             "message": self.message,
             "remedy": self.remedy,
             "subjects": list(self.subjects),
@@ -64,11 +71,23 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintReport:
-    """What lint says of a policy. `acceptable` of `assignments` break no rule; None if a group was too large."""
+    """What lint says of a policy. `acceptable` of `assignments` break no rule.
+
+    acceptable: None if that was too much to count. assignments: None if the file is no policy.
+    """
 
     findings: tuple[Finding, ...]
-    assignments: int
+    assignments: int | None
     acceptable: int | None
+
+    @classmethod
+    def of(
+        cls, findings: Iterable[Finding], *, assignments: int | None, acceptable: int | None
+    ) -> LintReport:
+        """The report with the worst first, each severity in the order of the file."""
+        rank = ("error", "warning", "note")
+        in_order = sorted(findings, key=lambda each: (rank.index(each.severity), each.line or 0))
+        return cls(findings=tuple(in_order), assignments=assignments, acceptable=acceptable)
 
     @property
     def has_errors(self) -> bool:
@@ -78,7 +97,7 @@ class LintReport:
     def to_json(self) -> dict[str, JsonValue]:
         """The report for programs. Counts beyond 64 bits are text: JSON readers could not hold them."""
         return {
-            "acceptable": None if self.acceptable is None else _number(self.acceptable),
+            "acceptable": _number(self.acceptable),
             "assignments": _number(self.assignments),
             "findings": [finding.to_json() for finding in self.findings],
         }
@@ -92,5 +111,5 @@ def named_rules(core: Sequence[str]) -> str:
     return f"rules {', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-def _number(count: int) -> JsonValue:
-    return count if count < 2**63 else str(count)
+def _number(count: int | None) -> JsonValue:
+    return count if count is None or count < 2**63 else str(count)

@@ -1,8 +1,8 @@
 """A policy read as logic: what its rules allow together, and what its author can hardly have meant.
 
 Promise: every finding is proven over all assignments, and comes with what proves it: a core (rules of which none
-can be left out) or an assignment. Questions that no rule connects are looked at apart, so what a policy may have is
-a matter of its largest group; a group beyond MAX_ASSIGNMENTS is named, and nothing is said of it.
+can be left out) or an assignment. Questions that no rule connects are looked at apart. A group of up to
+MAX_ASSIGNMENTS is seen whole, a larger one is searched by a SAT solver, and where there is none that is said.
 Source: DESIGN section 6.
 """
 
@@ -12,154 +12,230 @@ import itertools
 from collections.abc import Iterator
 from math import prod
 
+from ticketgate.agents.policy.counting import tally
+from ticketgate.agents.policy.errors import PolicyError
 from ticketgate.agents.policy.findings import Finding, LintReport, named_rules
 from ticketgate.agents.policy.groups import Group, groups
-from ticketgate.agents.policy.lint_usage import compulsory_labels, unmet_effects, unread_questions
+from ticketgate.agents.policy.lint_usage import (
+    compulsory_labels,
+    missing_examples,
+    unmet_effects,
+    unread_questions,
+)
+from ticketgate.agents.policy.logic import ANYTHING, Case, Enumerated, Logic, core, having, lacking
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.policy.rules import Rule
+from ticketgate.agents.policy.solver import NoSolverError, Solved
 from ticketgate.agents.policy.space import MAX_ASSIGNMENTS
 
-__all__ = ["MAX_ASSIGNMENTS", "Finding", "LintReport", "lint"]
+__all__ = ["MAX_ASSIGNMENTS", "Finding", "LintReport", "lint", "refused"]
 
 
 def lint(policy: Policy, *, max_assignments: int = MAX_ASSIGNMENTS) -> LintReport:
-    """Everything there is to say of a policy, errors first, each severity in the order of the file."""
+    """Everything there is to say of a policy, errors first, each severity in the order of the file.
+
+    max_assignments: groups of more are put to the solver.
+    """
     every = groups(policy)
-    examined = [group for group in every if group.assignments <= max_assignments]
-    findings = [_too_large(group, max_assignments) for group in every if group not in examined]
-    for group in examined:
-        if not group.rules:
+    findings: list[Finding] = []
+    examined: list[Logic] = []
+    acceptable: int | None = 1
+    for group in every:
+        logic = _logic(group, max_assignments)
+        if isinstance(logic, NoSolverError):
+            findings.append(_not_searched(policy, group, max_assignments, logic))
+            acceptable = _times(acceptable, _acceptable(group))
             continue
-        if group.accepted:
-            findings += [*_labels(group), *_pairs(group)]
+        examined.append(logic)
+        if not group.rules:
+            acceptable = _times(acceptable, group.assignments)
+            continue
+        is_satisfiable = logic.possible(ANYTHING, group.rules)
+        if is_satisfiable:
+            findings += [*_labels(policy, logic), *_pairs(policy, logic)]
         else:
-            findings.append(_unsatisfiable(group))
-        findings += _rules(group)
+            findings.append(_unsatisfiable(policy, logic))
+        acceptable = _times(acceptable, _acceptable(group) if is_satisfiable else 0)
+        findings += _rules(policy, logic, is_satisfiable=is_satisfiable)
     findings += unmet_effects(policy, examined)
     findings += unread_questions(policy, every)
     findings += compulsory_labels(policy)
-    rank = ("error", "warning", "note")
-    return LintReport(
-        findings=tuple(sorted(findings, key=lambda finding: rank.index(finding.severity))),
-        assignments=prod(group.assignments for group in every),
-        acceptable=None
-        if len(examined) < len(every)
-        else prod(group.accepted.bit_count() for group in every),
+    findings += missing_examples(policy)
+    return LintReport.of(
+        findings, assignments=prod(group.assignments for group in every), acceptable=acceptable
     )
 
 
-def _too_large(group: Group, limit: int) -> Finding:
+def refused(error: PolicyError) -> LintReport:
+    """The report on a file that is no policy: every problem is a finding, and nothing was searched."""
+    return LintReport.of(
+        [
+            Finding(code=each.code, message=each.what, remedy=each.remedy, subjects=(), line=each.line)
+            for each in error.problems
+        ],
+        assignments=None,
+        acceptable=None,
+    )
+
+
+def _logic(group: Group, max_assignments: int) -> Logic | NoSolverError:
+    if group.assignments <= max_assignments:
+        return Enumerated(group)
+    try:
+        return Solved(group)
+    except NoSolverError as err:
+        return err
+
+
+def _acceptable(group: Group) -> int | None:
+    kinds = tally(group.outcomes, [group.rules])
+    if kinds is None:
+        return None
+    return kinds[(True,)].count if (True,) in kinds else 0
+
+
+def _times(one: int | None, other: int | None) -> int | None:
+    """The product, where None is a number that nobody knows: nothing of it is still nothing."""
+    if one == 0 or other == 0:
+        return 0
+    return None if one is None or other is None else one * other
+
+
+def _first_line(policy: Policy, rule_ids: tuple[str, ...]) -> int | None:
+    return policy.line_of_rule(rule_ids[0]) if rule_ids else None
+
+
+def _not_searched(policy: Policy, group: Group, limit: int, why: NoSolverError) -> Finding:
     return Finding(
-        code="too_large",
-        message=f"{len(group.question_ids)} questions hang together, with more than {limit} assignments: not examined",
-        remedy="split the rules that connect them, if they need not be connected",
+        code="not_searched",
+        message=f"{len(group.question_ids)} questions hang together, with more than {limit} assignments:"
+        f" what their {len(group.rules)} rules allow was not searched, for {why}",
+        remedy="install the extra, or split the rules that connect them",
         subjects=group.question_ids,
+        line=policy.line_of_question(group.question_ids[0]),
     )
 
 
-def _unsatisfiable(group: Group) -> Finding:
-    core = group.core(group.space.everything)
+def _unsatisfiable(policy: Policy, logic: Logic) -> Finding:
+    by = core(logic, ANYTHING)
     return Finding(
         code="unsatisfiable",
-        message=f"no assignment keeps {named_rules(core)}: every ticket goes to review",
+        message=f"no assignment keeps {named_rules(by)}: every ticket goes to review",
         remedy="loosen or remove one of them",
-        subjects=group.question_ids,
-        core=core,
+        subjects=logic.group.question_ids,
+        core=by,
+        line=_first_line(policy, by),
     )
 
 
-def _labels(group: Group) -> Iterator[Finding]:
+def _labels(policy: Policy, logic: Logic) -> Iterator[Finding]:
     """Labels that no accepted ticket has, and those that every accepted ticket has."""
-    for question in group.outcomes:
+    rules = logic.group.rules
+    for question in logic.group.outcomes:
+        line = policy.line_of_question(question.question_id)
         names = [name for name in question.labels if name is not None]
         for name in names:
-            without = group.space.everything ^ group.space.having(name)
-            if not group.accepted & without:
-                core = group.core(without)
+            without = Case((lacking(question.question_id, name),))
+            if not logic.possible(without, rules):
+                by = core(logic, without)
                 yield Finding(
                     code="label_always_forced",
-                    message=f"every accepted ticket has {name}, by {named_rules(core)}",
+                    message=f"every accepted ticket has {name}, by {named_rules(by)}",
                     remedy="loosen a rule, or decide without asking",
                     subjects=(name,),
-                    core=core,
+                    core=by,
+                    example=logic.example(without),
+                    line=line,
                 )
                 # Of a choice or score the other labels are then never accepted, which is the same news.
                 break
         else:
             for name in names:
-                if not group.accepted & group.space.having(name):
-                    core = group.core(group.space.having(name))
+                with_it = Case((having(question.question_id, name),))
+                if not logic.possible(with_it, rules):
+                    by = core(logic, with_it)
                     yield Finding(
                         code="label_never_accepted",
-                        message=f"no accepted ticket has {name}, by {named_rules(core)}",
+                        message=f"no accepted ticket has {name}, by {named_rules(by)}",
                         remedy="loosen a rule, if tickets with it should be accepted",
                         subjects=(name,),
-                        core=core,
+                        core=by,
+                        example=logic.example(with_it),
+                        line=line,
                     )
 
 
-def _pairs(group: Group) -> Iterator[Finding]:
+def _pairs(policy: Policy, logic: Logic) -> Iterator[Finding]:
     """Labels of two questions that are accepted each, but never together."""
-    space, accepted = group.space, group.accepted
-    for one, other in itertools.combinations(group.outcomes, 2):
-        for pair in itertools.product(one.labels, other.labels):
-            first, second = pair
-            if first is None or second is None:
+    rules = logic.group.rules
+    atoms = {
+        question.question_id: [
+            atom
+            for name in question.labels
+            if name is not None and logic.possible(Case((atom := having(question.question_id, name),)), rules)
+        ]
+        for question in logic.group.outcomes
+    }
+    for one, other in itertools.combinations(atoms, 2):
+        for pair in itertools.product(atoms[one], atoms[other]):
+            both = Case(pair)
+            if logic.possible(both, rules):
                 continue
-            both = space.having(first) & space.having(second)
-            if accepted & both or not accepted & space.having(first) or not accepted & space.having(second):
-                continue
-            core = group.core(both)
+            by = core(logic, both)
+            first, second = (atom.text for atom in pair)
             yield Finding(
                 code="impossible_pair",
-                message=f"{first} and {second} are never accepted together, by {named_rules(core)}",
+                message=f"{first} and {second} are never accepted together, by {named_rules(by)}",
                 remedy="loosen a rule, if they may stand together",
                 subjects=(first, second),
-                core=core,
-                example=space.example(both),
+                core=by,
+                example=logic.example(both),
+                line=_first_line(policy, by),
             )
 
 
-def _rules(group: Group) -> Iterator[Finding]:
+def _rules(policy: Policy, logic: Logic, *, is_satisfiable: bool) -> Iterator[Finding]:
     """Rules that say nothing, or nothing that others do not say."""
-    telling: dict[int, Rule] = {}
-    for rule in group.rules:
-        satisfying = group.satisfying(rule)
-        if satisfying == group.space.everything:
+    telling: list[Rule] = []
+    for rule in logic.group.rules:
+        line = policy.line_of_rule(rule.id)
+        if not logic.possible(Case(broken=rule), ()):
             yield Finding(
                 code="vacuous_rule",
                 message=f'rule "{rule.id}" can never be broken',
                 remedy="remove it, or write what was meant",
                 subjects=(rule.id,),
                 core=(rule.id,),
-                example=group.space.example(satisfying),
+                example=logic.example(ANYTHING),
+                line=line,
             )
-        elif satisfying in telling:
-            earlier = telling[satisfying]
+        elif (earlier := next((each for each in telling if logic.same(each, rule)), None)) is not None:
             yield Finding(
                 code="duplicate_rule",
                 message=f'rule "{rule.id}" says the same as rule "{earlier.id}"',
                 remedy="remove one of them",
                 subjects=(rule.id,),
                 core=(earlier.id,),
-                example=group.space.example(group.space.everything ^ satisfying),
+                example=logic.example(Case(broken=rule)),
+                line=line,
             )
         else:
-            telling[satisfying] = rule
-    if not group.accepted:
+            telling.append(rule)
+    if not is_satisfiable:
         # Of rules that contradict each other any other rule follows.
         return
-    for satisfying, rule in telling.items():
-        others = [other for other in telling.values() if other is not rule]
-        breaking = group.space.everything ^ satisfying
-        if group.kept_by(others) & breaking:
+    for rule in telling:
+        others = [other for other in telling if other is not rule]
+        breaking = Case(broken=rule)
+        if logic.possible(breaking, others):
             continue
-        core = group.core(breaking, among=others)
+        by = core(logic, breaking, others)
         yield Finding(
             code="redundant_rule",
-            message=f'rule "{rule.id}" follows from {named_rules(core)}',
+            message=f'rule "{rule.id}" follows from {named_rules(by)}',
             remedy="remove it, unless its message is wanted beside theirs",
             subjects=(rule.id,),
-            core=core,
-            example=group.space.example(breaking),
+            core=by,
+            example=logic.example(breaking),
+            line=policy.line_of_rule(rule.id),
         )

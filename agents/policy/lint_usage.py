@@ -6,29 +6,33 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ticketgate.agents.policy.effects import EffectTemplate, LabelOf, Template, Text
+from ticketgate.agents.policy.examples import missing_kinds
 from ticketgate.agents.policy.findings import Finding, named_rules
 from ticketgate.agents.policy.groups import Group
+from ticketgate.agents.policy.logic import ANYTHING, Case, Logic, core
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.policy.rules import Count
 from ticketgate.codecs.questions import ChoiceQuestion
 
 
-def unmet_effects(policy: Policy, examined: Sequence[Group]) -> Iterator[Finding]:
+def unmet_effects(policy: Policy, examined: Sequence[Logic]) -> Iterator[Finding]:
     """Effects whose condition no accepted ticket meets."""
+    # Where nothing is accepted at all, that is the news, and not each effect.
+    satisfiable = [logic for logic in examined if logic.possible(ANYTHING, logic.group.rules)]
     for effect in policy.effects:
-        for group in examined:
-            wanted = group.space.where(atom for atom in effect.when if atom.question in group.question_ids)
-            # Where nothing is accepted at all, that is the news, and not each effect.
-            if group.accepted and not group.accepted & wanted:
-                core = group.core(wanted)
-                reason = f"by {named_rules(core)}" if core else "for it contradicts itself"
+        for logic in satisfiable:
+            wanted = Case(tuple(atom for atom in effect.when if atom.question in logic.group.question_ids))
+            if wanted.atoms and not logic.possible(wanted, logic.group.rules):
+                by = core(logic, wanted)
+                reason = f"by {named_rules(by)}" if by else "for it contradicts itself"
                 yield Finding(
                     code="effect_never_proposed",
                     message=f"effect {effect.place + 1} ({effect.tool}) applies to no accepted ticket, {reason}",
                     remedy="mend its condition, or loosen a rule",
                     subjects=(effect.tool,),
-                    core=core,
-                    example=group.space.example(wanted),
+                    core=by,
+                    example=logic.example(wanted),
+                    line=policy.line_of_effect(effect.place),
                 )
                 break
 
@@ -37,12 +41,14 @@ def unread_questions(policy: Policy, every: Sequence[Group]) -> Iterator[Finding
     """Questions that no rule names, and of those the ones that no effect reads either."""
     read = {question_id for effect in policy.effects for question_id in _read_by(effect)}
     for question_id in (group.question_ids[0] for group in every if not group.rules):
+        line = policy.line_of_question(question_id)
         if question_id in read:
             yield Finding(
                 code="question_in_no_rule",
                 message=f'question "{question_id}" is in no rule: whatever its answer, effects follow from it',
                 remedy="add a rule that it takes part in, if there is one",
                 subjects=(question_id,),
+                line=line,
             )
         else:
             yield Finding(
@@ -50,6 +56,7 @@ def unread_questions(policy: Policy, every: Sequence[Group]) -> Iterator[Finding
                 message=f'question "{question_id}" is in no rule and no effect: its answer changes nothing',
                 remedy="remove it, unless it is asked for the record",
                 subjects=(question_id,),
+                line=line,
             )
 
 
@@ -101,6 +108,7 @@ def compulsory_labels(policy: Policy) -> Iterator[Finding]:
                 remedy='add a label such as "other", and say in a rule or effect what becomes of it',
                 subjects=(question_id,),
                 example=(f"{question_id}={question.labels[0]}",),
+                line=policy.line_of_question(question_id),
             )
     for rule in policy.rules:
         match rule.constraint:
@@ -113,9 +121,25 @@ def compulsory_labels(policy: Policy) -> Iterator[Finding]:
                         subjects=tuple(atom.text for atom in atoms),
                         core=(rule.id,),
                         example=(),
+                        line=policy.line_of_rule(rule.id),
                     )
             case _:
                 pass
+
+
+def missing_examples(policy: Policy) -> Iterator[Finding]:
+    """Questions whose author has not written down what was meant."""
+    for question_id in policy.questions:
+        kinds = missing_kinds(policy.examples, question_id)
+        if kinds:
+            yield Finding(
+                code="examples_missing",
+                message=f'question "{question_id}" has no example {" and none ".join(kinds)}',
+                remedy=f"write [questions.{question_id}.examples] with a state that fits, one that means another"
+                " label, and one that leaves it unclear",
+                subjects=(question_id,),
+                line=policy.line_of_question(question_id),
+            )
 
 
 def _says_none(name: str) -> bool:

@@ -6,11 +6,13 @@ Source: DESIGN section 6; the language is described in README.md beside this fil
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ticketgate.agents.policy.effects import EffectTemplate
+from ticketgate.agents.policy.examples import Example
 from ticketgate.agents.policy.facts import MappedQuestion
+from ticketgate.agents.policy.positions import Path, line_of
 from ticketgate.agents.policy.rules import Rule
 from ticketgate.codecs.decision import PolicyRef
 from ticketgate.codecs.questions import Question
@@ -26,6 +28,8 @@ class Policy:
     abstain_below: an answer whose own probability is strictly below goes to review; None: no answer does.
     on_truncation: what becomes of a ticket that the model could not read to its end.
     hash: SHA-256 of the canonical document, hexadecimal.
+    examples: for each question that has some, at most one of each kind.
+    source, lines: the file's name and where its parts stand there, for messages; they take no part in equality.
     """
 
     name: str
@@ -39,8 +43,28 @@ class Policy:
     effects: tuple[EffectTemplate, ...]
     abstain_below: float | None
     on_truncation: Literal["review", "allow"]
+    examples: Mapping[str, tuple[Example, ...]]
+    source: str = field(compare=False)
+    lines: Mapping[Path, int] = field(compare=False, repr=False)
 
     @property
     def ref(self) -> PolicyRef:
         """How a decision record names this policy."""
         return PolicyRef(name=self.name, version=self.version, hash=self.hash)
+
+    def question(self, question_id: str) -> Question:
+        """A question by its id, scored or mapped."""
+        return self.questions.get(question_id) or self.mapped[question_id].question
+
+    def line_of_question(self, question_id: str) -> int | None:
+        """Where a question stands in the file, from 1."""
+        return line_of(self.lines, ("questions", question_id))
+
+    def line_of_rule(self, rule_id: str) -> int | None:
+        """Where a rule stands in the file, from 1."""
+        place = next(index for index, rule in enumerate(self.rules) if rule.id == rule_id)
+        return line_of(self.lines, ("rules", place))
+
+    def line_of_effect(self, place: int) -> int | None:
+        """Where an effect stands in the file, from 1."""
+        return line_of(self.lines, ("effects", place))
