@@ -45,12 +45,12 @@ def ticket(ticket_id: str, state: object = "My card was charged twice.", **field
 class Worker:
     """One worker process, its log and its web port."""
 
-    def __init__(self, environment: Mapping[str, str], log_file: Path) -> None:
+    def __init__(self, environment: Mapping[str, str], log_file: Path, command: Sequence[str | Path]) -> None:
         self.port = free_port()
         self.log_file = log_file
         with log_file.open("wb") as out:
             self.process = subprocess.Popen(
-                [COMMAND, "worker"],
+                [*command, "worker"],
                 env={**environment, "TICKETGATE_WEB_PORT": str(self.port)},
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -158,13 +158,14 @@ class Deployment:
         done = self.run("topics", "create")
         assert done.returncode == 0, done.stderr
 
-    def start_worker(self, **settings: str) -> Worker:
-        """Start a worker; it is ended with the deployment."""
+    def start_worker(self, *, program: str | None = None, **settings: str) -> Worker:
+        """Start a worker, or another `program` in its place; it is ended with the deployment."""
+        command = [COMMAND] if program is None else [sys.executable, program]
         environment = {
             **self.environment,
             **{f"TICKETGATE_{name}": value for name, value in settings.items()},
         }
-        worker = Worker(environment, self.folder / f"worker-{len(self.workers)}.log")
+        worker = Worker(environment, self.folder / f"worker-{len(self.workers)}.log", command)
         self.workers.append(worker)
         return worker
 
