@@ -30,7 +30,8 @@ from ticketgate.agents.decide import Decision
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.model_decider import ModelDecider
-from ticketgate.streams.preflight import STARTUP_ERRORS, open_decider
+from ticketgate.streams.preflight import STARTUP_ERRORS, open_decider, require_policy_path
+from ticketgate.streams.reload import PolicyReload
 from ticketgate.streams.runner import Runner
 from ticketgate.streams.settings import Settings, load_settings
 from ticketgate.streams.telemetry import Telemetry
@@ -98,11 +99,18 @@ def create_app(settings: Settings) -> faust.App:
         async for batch in batches:
             await _answer(batch, decider)
 
+    reload = PolicyReload(
+        require_policy_path(settings),
+        in_force=decider.policy,
+        adopt=decider.adopt,
+        telemetry=telemetry,
+        interval_s=settings.policy_poll.total_seconds(),
+    )
     runner = Runner(
         settings,
         decider=ChannelDecider(channel, decider),
         telemetry=telemetry,
-        describe=decider.describe(),
+        describe=lambda: {**decider.describe(), "policy_error": reload.error},
     )
 
     @app.service
@@ -114,6 +122,7 @@ def create_app(settings: Settings) -> faust.App:
             # A put on a channel without a subscriber is dropped without a word.
             while not channel._subscribers:  # noqa: ASYNC110 - Faust tells nobody
                 await asyncio.sleep(SUBSCRIBER_POLL_S)
+            reload.start()
             await runner.start()
 
     @app.on_before_shutdown.connect
@@ -121,6 +130,7 @@ def create_app(settings: Settings) -> faust.App:
         # Here and not in the service's stop, for Faust stops agents first, and with them the batches under way.
         _end_at_once_on_a_second_signal()
         await runner.stop()
+        await reload.stop()
         decider.close()
 
     return app

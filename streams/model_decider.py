@@ -39,6 +39,16 @@ class ModelDecider:
             "model": {"id": model.id, "hash": model.hash},
         }
 
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._policy
+
+    def adopt(self, policy: Policy) -> None:
+        """Judge by this policy from the next batch on; a batch under way ends by the one that it began with."""
+        self._policy = policy
+        self._telemetry.policy(policy.ref)
+
     async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
         """One decision a ticket, in order. Raises what the scorer raises, and `ScorerHung`."""
         work = asyncio.get_running_loop().run_in_executor(self._executor, self._decide, tickets)
@@ -57,4 +67,6 @@ class ModelDecider:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
-        return decide(tickets, policy=self._policy, scorer=self._scorer, observe=self._telemetry.gate)
+        # Read once: all of a batch is judged by one policy, whichever comes into force meanwhile.
+        policy = self._policy
+        return decide(tickets, policy=policy, scorer=self._scorer, observe=self._telemetry.gate)

@@ -6,6 +6,7 @@ Promise: what is wrong is one line that names the setting and the remedy, before
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from redis.exceptions import RedisError
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
@@ -22,9 +23,14 @@ STARTUP_ERRORS = (SettingsError, PolicyError, ScorerError, Unreachable)
 
 def require_policy(settings: Settings) -> Policy:
     """The policy that the settings name. Raises `SettingsError` or `PolicyError`."""
+    return load_policy(require_policy_path(settings))
+
+
+def require_policy_path(settings: Settings) -> Path:
+    """The policy's file. Raises `SettingsError`."""
     if settings.policy is None:
         raise SettingsError("TICKETGATE_POLICY", "not set", "name the policy file to decide by")
-    return load_policy(settings.policy)
+    return settings.policy
 
 
 def require_scorer(settings: Settings) -> Scorer:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,7 +57,12 @@ class Runner:
     """One worker process without its framework: app.py starts it as a Faust service."""
 
     def __init__(
-        self, settings: Settings, *, decider: Decider, telemetry: Telemetry, describe: dict[str, object]
+        self,
+        settings: Settings,
+        *,
+        decider: Decider,
+        telemetry: Telemetry,
+        describe: Callable[[], dict[str, object]],
     ) -> None:
         self._settings = settings
         self._telemetry = telemetry
@@ -227,7 +233,7 @@ class Runner:
 
     def _tell(self) -> dict[str, object]:
         lanes = self._assignment.lanes if self._assignment is not None else ()
-        return {**self._describe, "lanes": sorted(lane.name for lane in lanes)}
+        return {**self._describe(), "lanes": sorted(lane.name for lane in lanes)}
 
 
 async def _stop_consumer(consumer: AIOKafkaConsumer) -> None:

@@ -80,6 +80,11 @@ class Settings(BaseModel):
     )
     group: str = Field("ticketgate", description="Kafka consumer group of the workers", min_length=1)
     policy: Path | None = Field(None, description="policy file (TOML or JSON)")
+    policy_poll: Duration = Field(
+        timedelta(seconds=2),
+        description="how often a worker looks whether the policy file has changed; SIGHUP makes it look at once",
+        gt=timedelta(0),
+    )
     scorer: str = Field(
         "onnx", description="who answers the questions: onnx, or fixed:PATH for given answers"
     )

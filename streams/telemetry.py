@@ -76,6 +76,14 @@ class Telemetry:
         self._policy = Gauge(
             "ticketgate_policy_info", "The policy in force", ["name", "version", "hash"], registry=registry
         )
+        self._policy_reloads = Counter(
+            "ticketgate_policy_reloads", "Changed policies taken over", registry=registry
+        )
+        self._policy_reload_failures = Counter(
+            "ticketgate_policy_reload_failures",
+            "Changes of the policy file that were not taken over, for it is no policy",
+            registry=registry,
+        )
 
     def records(self, topic: str, outcome: str, count: int = 1) -> None:
         """Count input records of `topic` by outcome."""
@@ -130,6 +138,14 @@ class Telemetry:
         """The policy in force from now on."""
         self._policy.clear()
         self._policy.labels(policy.name, policy.version, policy.hash).set(1)
+
+    def policy_reloaded(self) -> None:
+        """Count a policy that was taken over."""
+        self._policy_reloads.inc()
+
+    def policy_reload_failed(self) -> None:
+        """Count a change of the policy file that cannot be used."""
+        self._policy_reload_failures.inc()
 
     def expose(self, *, is_ready: bool) -> tuple[bytes, str]:
         """The metrics in Prometheus' text format, and its content type."""

@@ -10,6 +10,11 @@ from ticketgate.agents.policy.policy import Policy
 
 def load_policy(path: Path) -> Policy:
     """Read and check the policy at `path`. Raises PolicyError, also if there is no such file."""
+    return parse_policy(read_policy_text(path), source=str(path))
+
+
+def read_policy_text(path: Path) -> str:
+    """What stands in the policy's file. Raises PolicyError if that is no text, or more than a policy may have."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_POLICY_BYTES + 1)
@@ -31,7 +36,7 @@ def load_policy(path: Path) -> Policy:
         raise PolicyError(
             str(path), [Problem(1, "begins with a byte order mark", "save the file as UTF-8 without one")]
         )
-    return parse_policy(text, source=str(path))
+    return text
 
 
 def parse_policy(text: str, *, source: str = UNNAMED) -> Policy:
