@@ -26,7 +26,8 @@ class Encoder:
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """float32 [len(texts), 384]."""
-        new = sorted(set(texts) - self._known.keys(), key=len)
+        # By length, then by text: a set has another order in each process, and batches would differ in the last digits.
+        new = sorted(set(texts) - self._known.keys(), key=lambda text: (len(text), text))
         batch: list[tuple[str, list[int]]] = []
         for text in new:
             ids = self._tokenizer.encode(text).ids
