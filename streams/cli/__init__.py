@@ -24,6 +24,9 @@ COMMANDS = {
     "consume": ("consume", "Print a topic's committed records as JSON lines."),
     "run": ("run", "Answer a System One request with the local model."),
     "check": ("check", "Give the verdict on answers under a policy."),
+    "audit": ("audit", "Account for every input: duplicate, missing, pending."),
+    "claims": ("claims", "Show a claim, or rebuild lost claims from the outputs."),
+    "replay": ("replay", "Set the group's offsets back on purpose."),
 }
 
 EXIT_BAD_INPUT = 2

@@ -1,0 +1,124 @@
+"""Read the topics for an audit, in the order that makes it right while workers are at work.
+
+1  the group's committed offsets: what is below has its outcome, what is above may not have it yet
+2  the inputs' extents and the journal of voids
+3  the outputs, to an end taken after 1, so that each outcome of an input below the committed offset is among them
+4  the inputs, one after the other
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from aiokafka import ConsumerRecord, TopicPartition
+from redis.exceptions import RedisError
+from ticketgate.store.connect import connect
+from ticketgate.store.keys import Keys
+from ticketgate.store.voids import Voids
+from ticketgate.streams.audit import MOST_NAMED, Accounting, AuditReport, InputPartition, OutputsSince
+from ticketgate.streams.group import committed_offsets
+from ticketgate.streams.outcomes import Outcomes
+from ticketgate.streams.records import OutputTopics
+from ticketgate.streams.scanning import Scanner, open_scanner
+from ticketgate.streams.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """An audit's report, and whether Redis told of the ranges that were passed over; `without_redis` says why not."""
+
+    report: AuditReport
+    without_redis: str | None
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is read, how many of its offsets are done, and how many there are."""
+
+
+async def run_audit(settings: Settings, *, progress: Progress) -> Audit:
+    """Raises `Unreachable` for the broker, and `ConditionFailed` for a topic that is not there."""
+    topics = OutputTopics(settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter)
+    claim_ttl_ms = round(settings.claim_ttl.total_seconds() * 1000)
+    async with open_scanner(settings) as scanner:
+        sources = await scanner.partitions(settings.topic_tickets)
+        sinks = await scanner.partitions(topics.dispatch, topics.review, topics.dead_letter)
+        committed = await committed_offsets(settings.kafka, settings.group, sources)  # 1
+        inputs = await scanner.extents(sources)  # 2
+        voids, without_redis = await _read_voids(settings, sources)
+        outcomes = Outcomes(
+            topics,
+            tickets=settings.topic_tickets,
+            claim_ttl_ms=claim_ttl_ms,
+            named_repetitions=MOST_NAMED,
+        )
+        outputs = await scanner.extents(sinks)  # 3
+        since = await _read_outputs(scanner, outputs, outcomes, topics=topics, progress=progress)
+        accounting = Accounting(
+            outcomes=outcomes,
+            partitions={
+                each.partition: InputPartition(
+                    first=inputs[each].start,
+                    end=inputs[each].stop,
+                    committed=committed[each],
+                    voids=voids.get(each, ()),
+                )
+                for each in sources
+            },
+            outputs_since=since,
+            namespace=settings.namespace,
+            max_ticket_bytes=settings.max_ticket_bytes,
+            claim_ttl_ms=claim_ttl_ms,
+        )
+        done, total = 0, _size(inputs)
+        async for records in scanner.read(inputs):  # 4
+            accounting.add(records)
+            done += len(records)
+            progress("inputs", done, total)
+    return Audit(accounting.report(), without_redis)
+
+
+async def _read_outputs(
+    scanner: Scanner,
+    extents: Mapping[TopicPartition, range],
+    outcomes: Outcomes,
+    *,
+    topics: OutputTopics,
+    progress: Progress,
+) -> OutputsSince:
+    """Fill `outcomes`; returns since when the outputs are whole."""
+    oldest: dict[TopicPartition, int] = {}
+    done, total = 0, _size(extents)
+    async for records in scanner.read(extents):
+        first: ConsumerRecord = records[0]
+        oldest.setdefault(TopicPartition(first.topic, first.partition), first.timestamp)
+        for record in records:
+            outcomes.add(record)
+        done += len(records)
+        progress("outputs", done, total)
+    now = round(time.time() * 1000)
+    # A partition that retention emptied tells nothing of any age.
+    cut = {each: oldest.get(each, now) for each, offsets in extents.items() if offsets.start > 0}
+    decisions = [since for each, since in cut.items() if each.topic != topics.dead_letter]
+    dead_letters = [since for each, since in cut.items() if each.topic == topics.dead_letter]
+    return OutputsSince(
+        decisions_ms=max(decisions, default=None), dead_letters_ms=max(dead_letters, default=None)
+    )
+
+
+async def _read_voids(
+    settings: Settings, sources: tuple[TopicPartition, ...]
+) -> tuple[dict[TopicPartition, tuple[range, ...]], str | None]:
+    redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
+    try:
+        voids = Voids(redis, Keys(settings.namespace))
+        return {each: await voids.ranges(each.topic, each.partition) for each in sources}, None
+    except (RedisError, OSError) as err:
+        return {}, str(err)
+    finally:
+        await redis.aclose()
+
+
+def _size(extents: Mapping[TopicPartition, range]) -> int:
+    return sum(len(offsets) for offsets in extents.values())

@@ -1,0 +1,171 @@
+"""Read whole topics, committed records only, to an end that covers every commit made before it was taken.
+
+Promise: a record whose transaction was committed before `extents` was called is among those that `read` gives.
+The end is the high watermark, not the last stable offset: the markers of one transaction reach the group's offsets
+and each output in an order of their own, so at a stable end an offset may be committed whose records are not yet
+there. Reading waits instead for the transactions that are open, which the broker ends at their time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError
+from ticketgate.store.conditions import ConditionFailed
+from ticketgate.streams.broker import Unreachable, admin_client
+from ticketgate.streams.settings import Settings
+from ticketgate.streams.topics import missing_topics
+
+POLL_MS = 500
+# What the broker knows without waiting comes in milliseconds, from one that restarts in seconds; aiokafka has no limit.
+REQUEST_TIMEOUT_S = 30.0
+# Beyond the transactions' time limit: the broker looks for those that passed it every 10 s, and may restart meanwhile.
+PATIENCE_S = 30.0
+CLOSE_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scanner:
+    """Reads topics of one broker. `patience_s` is the longest time without a step forward."""
+
+    bootstrap: str
+    patience_s: float
+    _committed: AIOKafkaConsumer
+    _all: AIOKafkaConsumer
+
+    async def partitions(self, *topics: str) -> tuple[TopicPartition, ...]:
+        """The partitions of topics. Raises `ConditionFailed` for one that is missing, and `Unreachable`."""
+        async with admin_client(self.bootstrap) as client:
+            with broker_errors(self.bootstrap):
+                missing = await missing_topics(client, topics)
+                if missing:
+                    raise ConditionFailed(f"no topic {', '.join(missing)}", "run `ticketgate topics create`")
+                described = await client.describe_topics(list(topics))
+        return tuple(
+            sorted(
+                TopicPartition(topic["topic"], partition["partition"])
+                for topic in described
+                for partition in topic["partitions"]
+            )
+        )
+
+    async def extents(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, range]:
+        """From each partition's first offset to one past its last, whether committed yet or not."""
+        with broker_errors(self.bootstrap):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                firsts = await self._all.beginning_offsets(partitions)
+                ends = await self._all.end_offsets(partitions)
+        return {each: range(firsts[each], ends[each]) for each in partitions}
+
+    async def offsets_at(
+        self, partitions: Sequence[TopicPartition], timestamp_ms: int
+    ) -> dict[TopicPartition, int | None]:
+        """Each partition's first offset that is not older, None where all are."""
+        with broker_errors(self.bootstrap):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                found = await self._all.offsets_for_times(dict.fromkeys(partitions, timestamp_ms))
+        return {each: None if at is None else at.offset for each, at in found.items()}
+
+    async def read(self, ranges: Mapping[TopicPartition, range]) -> AsyncIterator[Sequence[ConsumerRecord]]:
+        """The committed records in `ranges`, in parts of one partition each, every partition's in order.
+
+        What retention takes away meanwhile is left out. Raises `Unreachable`, also where nothing moves for as long
+        as patience lasts, and `ConditionFailed` at a record that aiokafka cannot read.
+        """
+        positions = {each: offsets.start for each, offsets in ranges.items() if offsets}
+        if not positions:
+            return
+        consumer, clock = self._committed, asyncio.get_running_loop().time
+        consumer.assign(list(positions))
+        for each, offset in positions.items():
+            consumer.seek(each, offset)
+        moved_at = clock()
+        while positions:
+            for partition, records in (await self._poll(positions)).items():
+                end = ranges[partition].stop
+                within = [record for record in records if record.offset < end]
+                if within:
+                    yield within
+            # Markers of transactions take offsets too: only the position tells that no record is left.
+            now = {each: await consumer.position(each) for each in positions}
+            if now != positions:
+                moved_at = clock()
+            elif clock() - moved_at > self.patience_s:
+                where = ", ".join(f"{each.topic}:{each.partition}" for each in sorted(positions))
+                raise Unreachable(
+                    "TICKETGATE_KAFKA",
+                    f"nothing more of {where} can be read, though there is more; a transaction may be open",
+                    "start a worker, which ends it, or try again later",
+                )
+            consumer.pause(*(each for each, offset in now.items() if offset >= ranges[each].stop))
+            positions = {each: offset for each, offset in now.items() if offset < ranges[each].stop}
+
+    async def _poll(
+        self, positions: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
+        try:
+            with broker_errors(self.bootstrap):
+                found: Mapping[TopicPartition, Sequence[ConsumerRecord]] = await self._committed.getmany(
+                    timeout_ms=POLL_MS
+                )
+                return found
+        except UnicodeDecodeError as err:
+            where = ", ".join(f"{each.topic}:{each.partition}:{at}" for each, at in sorted(positions.items()))
+            raise ConditionFailed(
+                f"a record at or after {where} has a header whose name is not UTF-8, and the client cannot read it",
+                "wait until retention has removed it",
+            ) from err
+
+
+@asynccontextmanager
+async def open_scanner(settings: Settings) -> AsyncIterator[Scanner]:
+    """A connected scanner. Raises `Unreachable`."""
+    committed = _consumer(settings.kafka, "read_committed")
+    everything = _consumer(settings.kafka, "read_uncommitted")
+    try:
+        with broker_errors(settings.kafka):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                await committed.start()
+                await everything.start()
+        patience_s = settings.transaction_timeout.total_seconds() + PATIENCE_S
+        yield Scanner(settings.kafka, patience_s, committed, everything)
+    finally:
+        for consumer in (committed, everything):
+            await close(consumer)
+
+
+@contextmanager
+def broker_errors(bootstrap: str) -> Iterator[None]:
+    """Say of any error of the broker that it cannot be reached."""
+    try:
+        yield
+    except (KafkaError, TimeoutError, OSError) as err:
+        raise Unreachable(
+            "TICKETGATE_KAFKA",
+            f"the broker at {bootstrap} does not answer as it should ({err!r})",
+            "see what ails it, and try again",
+        ) from err
+
+
+async def close(consumer: AIOKafkaConsumer) -> None:
+    """Stop a consumer that holds no position, within a bound."""
+    try:
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await consumer.stop()
+    except (KafkaError, TimeoutError, OSError):
+        pass  # nothing is lost with it
+
+
+def _consumer(bootstrap: str, isolation_level: str) -> AIOKafkaConsumer:
+    return AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=None,
+        enable_auto_commit=False,
+        # Retention may pass a position while it is read; what is gone is no longer there to account for.
+        auto_offset_reset="earliest",
+        isolation_level=isolation_level,
+    )
