@@ -1,8 +1,8 @@
 """How far each partition got, as Redis remembers it: the marks that show whether Redis or Kafka forgot something.
 
-Promise: marks only rise. `claimed` is one past the last offset whose keys were claimed, `committed` the highest
-committed offset that a lane has seen. A committed offset above `claimed` means that Redis lost claims; one below
-`committed` means that Kafka's offsets were reset. Source: DESIGN section 4, step 2.
+Promise: marks only rise, but for `lower_committed`. `claimed` is one past the last offset whose keys were claimed,
+`committed` the highest committed offset that a lane has seen. A committed offset above `claimed` means that Redis
+lost claims; one below `committed` means that Kafka's offsets were reset. Source: DESIGN section 4, step 2.
 """
 
 from __future__ import annotations
@@ -18,6 +18,14 @@ from ticketgate.store.keys import Keys
 _RAISE = """
 local found = tonumber(redis.call('GET', KEYS[1]) or '-1')
 if found < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
+return 0
+"""
+
+
+# KEYS[1] a mark that may be there; ARGV[1] its greatest value.
+_LOWER = """
+local found = tonumber(redis.call('GET', KEYS[1]) or '-1')
+if found > tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
 return 0
 """
 
@@ -50,3 +58,23 @@ async def read_marks(redis: Redis, keys: Keys, topic: str, partition: int) -> Ma
 def raise_mark(pipeline: Pipeline, name: str, value: int) -> None:
     """Queue the raising of a mark to at least `value`."""
     pipeline.eval(_RAISE, 1, name, value)
+
+
+async def raise_marks(redis: Redis, keys: Keys, position: Position) -> None:
+    """Raise a partition's marks to `position`."""
+    async with redis.pipeline(transaction=True) as pipeline:
+        raise_mark(pipeline, keys.claimed(position.topic, position.partition), position.claimed)
+        if position.committed is not None:
+            raise_mark(pipeline, keys.committed(position.topic, position.partition), position.committed)
+        await pipeline.execute()
+
+
+async def lower_committed(redis: Redis, keys: Keys, topic: str, partition: int, to: int) -> None:
+    """Lower the `committed` mark to `to`, so that a lane takes a deliberate replay for what it is.
+
+    The only place that lowers a mark; `claimed` stays, for the claims are still there. Only for a group without
+    members, after its offset was set: in between, a lane would refuse, which is the safe side.
+    """
+    async with redis.pipeline(transaction=False) as pipeline:
+        pipeline.eval(_LOWER, 1, keys.committed(topic, partition), to)
+        await pipeline.execute()

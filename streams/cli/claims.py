@@ -1,0 +1,204 @@
+"""`ticketgate claims`: look one up, or rebuild them after Redis lost some."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
+from ticketgate.streams.cli.steps import Progress, steps
+from ticketgate.streams.settings import Settings
+
+if TYPE_CHECKING:
+    from ticketgate.codecs.identity import IdempotencyKey
+    from ticketgate.streams.claims_rebuild import Rebuild
+
+
+@click.group("claims")
+def command() -> None:
+    """The claims that bind an idempotency key to the one ticket that owns it."""
+
+
+# --- show -------------------------------------------------------------------------------------------------------
+
+
+@command.command("show")
+@click.argument("key", required=False)
+@click.option(
+    "--ticket", metavar="ID", help="Instead of KEY: the id of a ticket that gives no key of its own."
+)
+@click.option(
+    "--idempotency-key", "given", metavar="TEXT", help="Instead of KEY: the key that a ticket gives."
+)
+@click.option("--tenant", default="", help="The ticket's tenant.")
+@json_flag
+@settings_flags("redis", "namespace")
+def show(
+    key: str | None, ticket: str | None, given: str | None, tenant: str, as_json: bool, settings: Settings
+) -> int:
+    """Show the claim on KEY (from a record's header ticketgate-idempotency-key), on a ticket's id, or on the key that
+    a ticket gives: which input owns it, for how long, and which keys are derived from it.
+
+    Exit code 0 if there is one, 3 if not.
+    """
+    if sum(each is not None for each in (key, ticket, given)) != 1:
+        raise CommandError("give one of KEY, --ticket and --idempotency-key")
+    found = asyncio.run(_show(settings, _key(settings, key, ticket, given, tenant)))
+    if as_json:
+        print_json(found)
+    else:
+        for name, value in found.items():
+            if isinstance(value, list):
+                for derived in value:
+                    click.echo(f"derived key: {derived['key']}, owner {derived['owner']}")
+            else:
+                click.echo(f"{name.replace('_', ' ')}: {'none' if value is None else value}")
+    return 0 if found["owner"] is not None else EXIT_FINDINGS
+
+
+def _key(
+    settings: Settings, key: str | None, ticket: str | None, given: str | None, tenant: str
+) -> IdempotencyKey:
+    from ticketgate.codecs.identity import IdempotencyKey, ticket_key
+    from ticketgate.codecs.ticket import Ticket
+
+    if key is not None:
+        return IdempotencyKey(key)
+    wanted = Ticket(id=ticket or "", state="", tenant=tenant, idempotency_key=given)
+    return ticket_key(settings.namespace, wanted)
+
+
+async def _show(settings: Settings, key: IdempotencyKey) -> dict[str, object]:
+    from ticketgate.codecs.identity import settlement_key
+    from ticketgate.store.keys import Keys
+    from ticketgate.store.rebuild import derived_keys, read_claims, standing_claim
+    from ticketgate.store.voids import Voids
+    from ticketgate.streams.cli.redis import open_redis
+
+    keys = Keys(settings.namespace)
+    async with open_redis(settings) as redis:
+        standing = await standing_claim(redis, keys, key)
+        claims = await read_claims(redis, keys, await derived_keys(redis, keys, key))
+        derived = [{"key": each.key, "owner": str(each.coordinate)} for each in claims if each is not None]
+        if standing is None:
+            return {"key": key, "owner": None, "derived_keys": derived}
+        is_void = await Voids(redis, keys).is_void(standing.claim.coordinate)
+    remaining = standing.remaining
+    return {
+        "key": key,
+        "owner": str(standing.claim.coordinate),
+        "owner_is_void": is_void,
+        "fingerprint": standing.claim.fingerprint,
+        "remaining_s": None if remaining is None else round(remaining.total_seconds(), 3),
+        "derived_keys": derived,
+        "key_of_a_settlement": settlement_key(key),
+    }
+
+
+# --- rebuild ----------------------------------------------------------------------------------------------------
+
+
+@command.command("rebuild")
+@click.option("--dry-run", is_flag=True, help="Say what would be restored; change nothing.")
+@click.option(
+    "--offsets-deleted",
+    is_flag=True,
+    help="The group's offsets are gone as well: take how far it came from the outputs.",
+)
+@json_flag
+@settings_flags("kafka", "redis", "namespace", "group")
+def rebuild(dry_run: bool, offsets_deleted: bool, as_json: bool, settings: Settings) -> int:
+    """Restore the claims that Redis lost, out of the headers of what is in dispatch and review. Lanes that refuse for
+    lost claims open by themselves afterwards; workers need not be restarted, nor stopped.
+
+    A claim that stands is never changed, and a second run changes nothing. Exit code 3 if a claim that stands
+    contradicts the outputs.
+    """
+    quiet_libraries()
+    with steps() as progress:
+        done = asyncio.run(_rebuild(settings, dry_run, offsets_deleted, progress))
+    if as_json:
+        print_json(to_json(done) | {"dry_run": dry_run})
+    else:
+        show_rebuild(done, dry_run=dry_run)
+    return EXIT_FINDINGS if done.conflicts else 0
+
+
+async def _rebuild(settings: Settings, dry_run: bool, offsets_deleted: bool, progress: Progress) -> Rebuild:
+    from ticketgate.streams.claims_rebuild import rebuild_claims
+    from ticketgate.streams.cli.redis import open_redis
+
+    async with open_redis(settings) as redis:
+        return await rebuild_claims(
+            settings, redis, dry_run=dry_run, offsets_deleted=offsets_deleted, progress=progress
+        )
+
+
+def to_json(done: Rebuild) -> dict[str, object]:
+    """The counts, the marks, and the first conflicts."""
+    return {
+        "outputs": done.outputs,
+        "restored": done.restored,
+        "present": done.present,
+        "expired": done.expired,
+        "without_identity": done.without_identity,
+        "conflicts": done.conflicts,
+        "conflicts_first": [
+            {
+                "key": each.written.key,
+                "emitted_for": str(each.written.coordinate),
+                "claimed_by": str(each.stands.coordinate),
+            }
+            for each in done.conflicts_first
+        ],
+        "marks": [
+            {
+                "partition": each.partition,
+                "claimed_before": each.claimed_before,
+                "to": each.to,
+                "was_reset": each.was_reset,
+            }
+            for each in done.marks
+        ],
+        "bound_identity": done.bound_identity,
+    }
+
+
+def show_rebuild(done: Rebuild, *, dry_run: bool) -> None:
+    """The table for a person, and what is to be done next."""
+    print_table(
+        ("", "count", "meaning"),
+        [
+            ("outputs", f"{done.outputs:,}", "read from dispatch and review"),
+            ("restored", f"{done.restored:,}", "claims set anew" + (" (would be)" if dry_run else "")),
+            ("present", f"{done.present:,}", "claims that were there, and the same"),
+            ("expired", f"{done.expired:,}", "claims that would be over by now"),
+            ("conflicts", f"{done.conflicts:,}", "claims that were there, and another's: not changed"),
+            ("without identity", f"{done.without_identity:,}", "records that no worker wrote: passed over"),
+        ],
+    )
+    for each in done.conflicts_first:
+        click.echo(
+            f"conflict: key {each.written.key} was emitted for {each.written.coordinate}, and is claimed by"
+            f" {each.stands.coordinate}"
+        )
+    for mark in done.marks:
+        before = "nothing" if mark.claimed_before is None else mark.claimed_before
+        click.echo(f"partition {mark.partition}: marks from {before} to at least {mark.to}")
+    if done.bound_identity:
+        click.echo(
+            "the namespace was bound to this cluster, group and topic" if not dry_run else "Redis is empty"
+        )
+    reset = [str(mark.partition) for mark in done.marks if mark.was_reset]
+    if dry_run:
+        say("nothing was changed")
+    elif reset:
+        say(
+            f"the group's offset was reset in partition {', '.join(reset)}:"
+            " `ticketgate replay --replay-from marks` sets it right"
+        )
+    else:
+        say("lanes that refused for lost claims open within 10 s")

@@ -1,0 +1,28 @@
+"""Redis for commands: a connection that is closed, and errors that reach the person as one line."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from ticketgate.store.claims import ClaimsNotDurable
+from ticketgate.store.connect import connect
+from ticketgate.streams.broker import Unreachable
+from ticketgate.streams.settings import Settings, SettingsError
+
+
+@asynccontextmanager
+async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
+    """A connection to the settings' Redis. Raises `SettingsError`, and in it `Unreachable` for any error of Redis."""
+    try:
+        redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
+    except ValueError as err:
+        raise SettingsError("TICKETGATE_REDIS", str(err), "write it as redis://HOST:PORT/DB") from err
+    try:
+        yield redis
+    except (RedisError, ClaimsNotDurable) as err:
+        raise Unreachable("TICKETGATE_REDIS", str(err), "see what ails Redis, and try again") from err
+    finally:
+        await redis.aclose()
