@@ -1,0 +1,256 @@
+"""Set the group's offsets back on purpose: to where commits ended, which emits nothing again, or further, which does.
+
+    1  no member may be in the group; the broker refuses the commit if one joins meanwhile
+    2  the plan: for each partition its offset, what is read again, what is emitted again
+    3  the offsets are committed
+    4  the `committed` marks follow: a lane refuses in between, which is the safe side
+
+A replay never goes forward: what lies between would be passed over. Source: DESIGN section 4, issue 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias, assert_never
+
+from aiokafka import TopicPartition
+from redis.asyncio import Redis
+from ticketgate.store.conditions import ConditionFailed, bind_identity, identity_of
+from ticketgate.store.keys import Keys
+from ticketgate.store.marks import Marks, Position, lower_committed, raise_marks, read_marks
+from ticketgate.streams.audit_run import Progress
+from ticketgate.streams.broker import describe_broker
+from ticketgate.streams.decided import Evidence
+from ticketgate.streams.group import committed_offsets, require_no_members, set_offsets
+from ticketgate.streams.records import OutputTopics
+from ticketgate.streams.scanning import Scanner, open_scanner
+from ticketgate.streams.settings import Settings
+from ticketgate.streams.walk import decided_in
+
+
+@dataclass(frozen=True, slots=True)
+class FromMarks:
+    """Where commits ended: the remedy for offsets that were reset."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromBeginning:
+    """The first record that is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromOffset:
+    """An offset of one partition."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class FromTime:
+    """The first record that is not older."""
+
+    at: datetime
+
+
+ReplayFrom: TypeAlias = FromMarks | FromBeginning | FromOffset | FromTime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionPlan:
+    """One partition's part of a plan. `committed` is its offset now, None without one; `to` the offset it gets;
+    `read_again` inputs from there on were decided, and `emitted_again` of them have outputs that come again;
+    `oldest_ms` is when the oldest of these was written."""
+
+    partition: int
+    committed: int | None
+    mark: int | None
+    to: int
+    read_again: int
+    emitted_again: int
+    oldest_ms: int | None
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the offset or the mark moves."""
+        return self.committed != self.to or (self.mark or 0) > self.to
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a replay does, partition by partition; partitions in which nothing was ever decided are left out."""
+
+    partitions: tuple[PartitionPlan, ...]
+
+    @property
+    def changes(self) -> tuple[PartitionPlan, ...]:
+        """The partitions whose offset or mark moves."""
+        return tuple(each for each in self.partitions if each.is_change)
+
+    @property
+    def emitted_again(self) -> int:
+        """How many inputs come out a second time, under their old keys."""
+        return sum(each.emitted_again for each in self.changes)
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """When the oldest record that comes again was first written."""
+        return min(
+            (each.oldest_ms for each in self.changes if each.oldest_ms is not None and each.emitted_again),
+            default=None,
+        )
+
+
+async def plan_replay(
+    settings: Settings, redis: Redis, place: ReplayFrom, *, partition: int | None, progress: Progress
+) -> Plan:
+    """1 and 2. Changes nothing. Raises `GroupHasMembers`, `ConditionFailed`, `Unreachable`, redis-py's errors."""
+    await require_no_members(settings.kafka, settings.group)
+    keys = Keys(settings.namespace)
+    await _require_identity(settings, redis, keys)
+    async with open_scanner(settings) as scanner:
+        sources = await _sources(settings, scanner, partition)
+        if isinstance(place, FromOffset) and len(sources) > 1:
+            raise ConditionFailed("an offset means one partition", "name it with --partition")
+        committed = await committed_offsets(settings.kafka, settings.group, sources)
+        marks = {each: await read_marks(redis, keys, each.topic, each.partition) for each in sources}
+        _require_marks(marks, committed)
+        targets = await _targets(scanner, place, sources, committed, marks)
+        evidence = await _read_evidence(settings, scanner, targets, progress)
+        if isinstance(place, FromMarks):
+            for each in targets:
+                start = targets[each]
+                if evidence.count(each, at_or_above=start):
+                    targets[each] = await decided_in(
+                        settings, scanner, redis, keys, each, start=start, evidence=evidence
+                    )
+            # Without a commit there is nothing to go back to: a lane begins at the first record by itself.
+            targets = {each: to for each, to in targets.items() if to > 0}
+        return Plan(
+            tuple(_plan(each, to, committed[each], marks[each], evidence) for each, to in targets.items())
+        )
+
+
+async def carry_out(settings: Settings, redis: Redis, plan: Plan) -> None:
+    """3 and 4. Raises `GroupHasMembers`, `Unreachable` and redis-py's errors; a second run goes on."""
+    keys, topic = Keys(settings.namespace), settings.topic_tickets
+    offsets = {TopicPartition(topic, each.partition): each.to for each in plan.changes}
+    if not offsets:
+        return
+    await set_offsets(settings.kafka, settings.group, offsets)  # 3
+    for each in plan.changes:  # 4
+        await lower_committed(redis, keys, topic, each.partition, each.to)
+        await raise_marks(redis, keys, Position(topic, each.partition, claimed=each.to, committed=each.to))
+
+
+async def _require_identity(settings: Settings, redis: Redis, keys: Keys) -> None:
+    if not await redis.exists(keys.identity):
+        raise ConditionFailed(
+            f"Redis does not know namespace {settings.namespace!r}: it was emptied, or is another one",
+            "run `ticketgate claims rebuild` first, or set TICKETGATE_NAMESPACE",
+        )
+    broker = await describe_broker(settings.kafka)
+    identity = identity_of(cluster=broker.cluster, group=settings.group, topics=[settings.topic_tickets])
+    await bind_identity(redis, keys, identity)
+
+
+async def _sources(settings: Settings, scanner: Scanner, partition: int | None) -> tuple[TopicPartition, ...]:
+    sources = await scanner.partitions(settings.topic_tickets)
+    if partition is None:
+        return sources
+    chosen = tuple(each for each in sources if each.partition == partition)
+    if not chosen:
+        raise ConditionFailed(
+            f"topic {settings.topic_tickets} has no partition {partition}",
+            f"choose one of 0 to {len(sources) - 1}",
+        )
+    return chosen
+
+
+def _require_marks(
+    marks: Mapping[TopicPartition, Marks], committed: Mapping[TopicPartition, int | None]
+) -> None:
+    """Claims that are lost would let what is read again through as new, under claims of its own."""
+    for each, found in marks.items():
+        if (committed[each] or 0) > (found.claimed or 0):
+            raise ConditionFailed(
+                f"{each.topic}:{each.partition} is committed to {committed[each]} and claimed only to"
+                f" {found.claimed or 0}: Redis has lost claims",
+                "run `ticketgate claims rebuild` first",
+            )
+
+
+async def _targets(
+    scanner: Scanner,
+    place: ReplayFrom,
+    sources: Sequence[TopicPartition],
+    committed: Mapping[TopicPartition, int | None],
+    marks: Mapping[TopicPartition, Marks],
+) -> dict[TopicPartition, int]:
+    """Where each partition goes, before what lies above a mark is looked at; one never decided in has no place."""
+    served = [each for each in sources if committed[each] is not None or marks[each].claimed is not None]
+    # What commits reached for certain: never is a partition taken further than that by a replay.
+    most = {each: max(committed[each] or 0, marks[each].committed or 0) for each in served}
+    match place:
+        case FromMarks():
+            return most
+        case FromBeginning():
+            extents = await scanner.extents(served)
+            return {each: min(extents[each].start, most[each]) for each in served}
+        case FromOffset(offset=offset):
+            extents = await scanner.extents(served)
+            return {each: _backwards(each, offset, extents[each].start, most[each]) for each in served}
+        case FromTime(at=at):
+            found = await scanner.offsets_at(served, round(at.timestamp() * 1000))
+            return {
+                each: min(most[each] if (to := found[each]) is None else to, most[each]) for each in served
+            }
+        case _:
+            assert_never(place)
+
+
+def _backwards(source: TopicPartition, offset: int, first: int, most: int) -> int:
+    if offset < first:
+        # Below the first record a lane would take decided inputs for lost unread.
+        raise ConditionFailed(
+            f"{source.topic}:{source.partition} begins at {first}, not at {offset}",
+            "choose a later offset, or `--replay-from beginning`",
+        )
+    if offset > most:
+        raise ConditionFailed(
+            f"{source.topic}:{source.partition} is decided to {most}, and tickets from there to {offset} would be"
+            " passed over",
+            f"choose an offset of at most {most}",
+        )
+    return offset
+
+
+async def _read_evidence(
+    settings: Settings, scanner: Scanner, targets: Mapping[TopicPartition, int], progress: Progress
+) -> Evidence:
+    topics = OutputTopics(settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter)
+    sinks = await scanner.partitions(topics.dispatch, topics.review, topics.dead_letter)
+    extents = await scanner.extents(sinks)
+    evidence = Evidence(topics, since=targets)
+    done, total = 0, sum(len(offsets) for offsets in extents.values())
+    async for records in scanner.read(extents):
+        for record in records:
+            evidence.add(record)
+        done += len(records)
+        progress("outputs", done, total)
+    return evidence
+
+
+def _plan(
+    source: TopicPartition, to: int, committed: int | None, marks: Marks, evidence: Evidence
+) -> PartitionPlan:
+    return PartitionPlan(
+        partition=source.partition,
+        committed=committed,
+        mark=marks.committed,
+        to=to,
+        read_again=max(0, max(committed or 0, marks.committed or 0, evidence.end(source)) - to),
+        emitted_again=evidence.count(source, at_or_above=to),
+        oldest_ms=evidence.oldest_ms(source, at_or_above=to),
+    )
