@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import signal
+import struct
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,6 +18,8 @@ from uuid import uuid4
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.producer.message_accumulator import BatchBuilder
+from aiokafka.record.util import calc_crc32c
 from ticketgate.streams.embedded.kafka import Kafka
 
 from tests.cli.conftest import Run, command, process
@@ -243,7 +246,7 @@ def test_a_part_of_a_topic(
     ("arguments", "reason"),
     [
         (("--from", "0:9"), "partition 0 has offsets 0 to 5, not 9"),
-        (("--from", "7:0"), "no partition 7, but 3"),
+        (("--from", "7:0"), "the topic has no partition 7, but 3"),
         (("--from", "0:1,0:2"), "names a partition twice"),
         (("--from", "yesterday"), "must be beginning, end, PARTITION:OFFSET"),
         (("--until", "-3"), "must be end, a number of records"),
@@ -349,3 +352,39 @@ def test_a_broker_that_dies_ends_produce_with_the_line_to_go_on_from(own_kafka: 
     assert b"sent 1 records" in said
     assert b"TICKETGATE_KAFKA: the broker stopped answering at line 2" in said
     assert b"Traceback" not in said
+
+
+def test_a_record_that_the_client_cannot_read_is_named_and_can_be_passed_over(
+    broker: Kafka, ticketgate: Run
+) -> None:
+    topic = new_topic(broker, partitions=2)
+
+    async def send() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap) as producer:
+            await producer.send_and_wait(topic, b'"before"', partition=0)
+            await (await producer.send_batch(bad_header_name(producer), topic, partition=0))
+            await producer.send_and_wait(topic, b'"behind"', partition=0)
+            for _ in range(50):
+                await producer.send_and_wait(topic, b'"beside"', partition=1)
+
+    asyncio.run(send())
+
+    stopped = ticketgate("consume", topic, "--values")
+    behind = ticketgate("consume", topic, "--values", "--from", "0:2")
+
+    assert stopped.code == 2
+    assert "the record at 0:1 has a header whose name is not UTF-8" in stopped.err
+    assert "--from" in stopped.err
+    assert sorted(stopped.out.splitlines()) == [b'"before"', *[b'"beside"'] * 50]
+    assert behind.out == b'"behind"\n'
+
+
+def bad_header_name(producer: AIOKafkaProducer) -> BatchBuilder:
+    """A batch of one record whose header's name is no UTF-8, as other clients can send it."""
+    batch = producer.create_batch()
+    batch.append(timestamp=None, key=b"k", value=b'"bad"', headers=[("NAME", b"x")])
+    data = bytearray(bytes(batch._build()).replace(b"NAME", b"\xff\xfe\xfd\xfc"))
+    # The checksum, at 17, is of what stands behind it (Kafka's record batch, version 2).
+    data[17:21] = struct.pack(">I", calc_crc32c(bytes(data[21:])))
+    batch._buffer = data
+    return batch
