@@ -1,0 +1,342 @@
+"""A lane over fakes: what it does about each error, and what it never does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaError
+from ticketgate.store.claims import ClaimsNotDurable
+from ticketgate.streams import lane as lane_module
+from ticketgate.streams import partition
+from ticketgate.streams.batch import BatchHung, BatchParts
+from ticketgate.streams.broker import Unreachable
+from ticketgate.streams.deciding import ScorerHung
+from ticketgate.streams.lane import Lane
+from ticketgate.streams.opening import Start
+from ticketgate.streams.readiness import Readiness
+from ticketgate.streams.records import OutputTopics, RecordWriter
+from ticketgate.streams.recovery import TABLE, Action, LaneFault, handling
+from ticketgate.streams.salvage import UnreadableBatch
+from ticketgate.streams.telemetry import Telemetry
+
+from .fakes import SOURCE, FakeClaims, FakeConsumer, FakeDecider, FakeOutput
+
+
+def ticket(n: int, state: str = "text") -> bytes:
+    return json.dumps({"id": f"T-{n}", "state": state}).encode()
+
+
+@dataclass
+class Scene:
+    """A lane and all that it talks to."""
+
+    values: list[bytes | None] = field(default_factory=lambda: [ticket(n) for n in range(4)])
+    start: int = 0
+    hangs: Mapping[int, int] = field(default_factory=dict)
+    is_member: bool = True
+
+    def __post_init__(self) -> None:
+        self.consumer = FakeConsumer(self.values)
+        self.output, self.claims, self.decider = FakeOutput(), FakeClaims(), FakeDecider()
+        self.readiness, self.hung = Readiness(), []
+        self.refusal: LaneFault | None = None
+        self.lane = Lane(
+            SOURCE,
+            consumer=self.consumer,  # type: ignore[arg-type]
+            opening=self,  # type: ignore[arg-type]
+            output=self.output,
+            passing=self,  # type: ignore[arg-type]
+            parts=BatchParts(
+                claims=self.claims,  # type: ignore[arg-type]
+                decider=self.decider,
+                writer=RecordWriter(OutputTopics("dispatch", "review", "dead-letter"), 1_000_000, False),
+                telemetry=Telemetry(),
+                namespace="n",
+                max_ticket_bytes=10_000,
+                now=lambda: datetime(2026, 11, 29, tzinfo=UTC),
+            ),
+            batch_size=2,
+            readiness=self.readiness,
+            is_member=self._member,
+            on_hang=self._on_hang,
+        )
+
+    async def read_start(self, _: Any) -> Start:
+        """Stands in for Opening: the offset is what was committed last."""
+        if self.refusal is not None:
+            raise self.refusal
+        committed = self.output.committed[-1][1] if self.output.committed else None
+        return Start(committed if committed is not None else self.start, committed, self.hangs)
+
+    async def pass_over(self, batch: UnreadableBatch, **_: Any) -> int:
+        """Stands in for PassingOver: nobody ordered it."""
+        raise batch
+
+    async def _member(self) -> bool:
+        return self.is_member
+
+    async def _on_hang(self, _: Any, hung: BatchHung) -> None:
+        self.hung.append(hung.offsets)
+        self.lane.drain()
+
+    @property
+    def offsets(self) -> list[int]:
+        """The offsets committed, in order."""
+        return [offset for _, offset in self.output.committed]
+
+    @property
+    def emitted(self) -> list[str]:
+        """The ticket ids in what was committed, in order."""
+        return [
+            json.loads(each.value)["ticket_id"] for records, _ in self.output.committed for each in records
+        ]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The lane's task; the lane is drained at the end and must then end by itself."""
+        task = asyncio.create_task(self.lane.run())
+        try:
+            yield
+            self.lane.drain()
+            async with asyncio.timeout(5):
+                await task
+        finally:
+            task.cancel()
+
+    async def until(self, condition: Any) -> None:
+        """Wait for a condition, and fail with what was seen."""
+        try:
+            async with asyncio.timeout(5):
+                while not condition():  # noqa: ASYNC110 - the lane tells nobody
+                    await asyncio.sleep(0.005)
+        except TimeoutError:
+            pytest.fail(
+                f"committed {self.offsets}, waiting {self.readiness.reasons}, opens {self.output.opens}"
+            )
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane_module, "BACK_OFF_FIRST_S", 0.01)
+    monkeypatch.setattr(lane_module, "BACK_OFF_MOST_S", 0.02)
+    monkeypatch.setattr(partition, "POLL_MS", 5)
+
+
+async def test_a_lane_takes_batches_in_order_and_says_that_it_works() -> None:
+    scene = Scene()
+
+    async with scene.running():
+        await scene.until(lambda: scene.offsets == [2, 4])
+
+        assert scene.readiness.is_ready
+    assert scene.emitted == ["T-0", "T-1", "T-2", "T-3"]
+    assert [(each.claimed, each.committed) for each in scene.claims.positions] == [(2, None), (4, 2)]
+    assert scene.output.closes >= 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [kind for kind, how in TABLE if how.action is Action.REOPEN],
+    ids=lambda kind: kind.__name__,
+)
+async def test_an_error_that_heals_reopens_the_lane_which_repeats_the_batch(
+    error: type[BaseException],
+) -> None:
+    scene = Scene()
+    scene.output.raising = [_make(error)]
+
+    async with scene.running():
+        await scene.until(lambda: scene.offsets == [2, 4])
+
+    assert scene.output.opens == 2
+    assert scene.emitted == ["T-0", "T-1", "T-2", "T-3"]
+    assert handling(_make(error)).cause != "other"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [kind for kind, how in TABLE if how.action is Action.REFUSE],
+    ids=lambda kind: kind.__name__,
+)
+async def test_an_error_that_a_person_must_mend_is_refused_with_its_remedy(
+    error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    scene = Scene()
+    scene.output.raising = [_make(error)]
+
+    async with scene.running():
+        await scene.until(lambda: scene.readiness.reasons and "opening" not in str(scene.readiness.reasons))
+
+        assert handling(_make(error)).cause in str(scene.readiness.reasons)
+        assert scene.output.opens == 1
+        assert scene.offsets == []
+    assert handling(_make(error)).remedy in caplog.text
+
+
+async def test_an_unknown_error_reopens_too() -> None:
+    scene = Scene()
+    scene.output.raising = [KafkaError(), ZeroDivisionError()]
+
+    async with scene.running():
+        await scene.until(lambda: scene.offsets == [2, 4])
+
+    assert scene.output.opens == 3
+
+
+async def test_a_commit_whose_reply_was_lost_is_not_repeated() -> None:
+    scene = Scene()
+    commit = scene.output.commit
+
+    async def commits_and_times_out(records: Any, next_offset: int) -> None:
+        scene.output.commit = commit  # type: ignore[method-assign]
+        await commit(records, next_offset)
+        raise TimeoutError
+
+    scene.output.commit = commits_and_times_out  # type: ignore[method-assign]
+
+    async with scene.running():
+        await scene.until(lambda: scene.offsets == [2, 4])
+
+    assert scene.emitted == ["T-0", "T-1", "T-2", "T-3"]
+
+
+async def test_a_worker_that_the_group_does_not_know_fences_nobody() -> None:
+    scene = Scene(is_member=False)
+
+    async with scene.running():
+        await scene.until(lambda: "not_a_member" in str(scene.readiness.reasons))
+
+        assert scene.output.opens == 0
+
+
+async def test_a_record_from_before_the_position_is_not_taken() -> None:
+    scene = Scene(start=2)
+    seek = scene.consumer.seek
+
+    def seeks_wrong_once(partition: Any, offset: int) -> None:
+        scene.consumer.seek = seek  # type: ignore[method-assign]
+        seek(partition, offset - 1)
+
+    scene.consumer.seek = seeks_wrong_once  # type: ignore[method-assign]
+
+    async with scene.running():
+        await scene.until(lambda: scene.offsets == [4])
+
+    assert scene.emitted == ["T-2", "T-3"]
+
+
+async def test_a_failure_of_the_consumer_makes_the_lane_seek_to_its_own_next_offset() -> None:
+    scene = Scene()
+    async with scene.running():
+        await scene.until(lambda: scene.offsets == [2, 4])
+        scene.consumer.raising = [KafkaError()]
+
+        await scene.until(lambda: scene.consumer.seeks == [0, 4])
+
+
+async def test_failures_are_not_tried_again_without_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane_module, "BACK_OFF_FIRST_S", 0.05)
+    monkeypatch.setattr(lane_module, "BACK_OFF_MOST_S", 1.0)
+    scene = Scene()
+    scene.output.raising = [KafkaError() for _ in range(1000)]
+
+    async with scene.running():
+        await asyncio.sleep(0.5)
+
+        # 0.05 doubled each time, at the least halved by the jitter: 0.025 + 0.05 + 0.1 + 0.2 + 0.4 …
+        assert scene.output.opens <= 6
+
+
+async def test_a_drained_lane_finishes_its_batch_and_takes_no_other() -> None:
+    scene = Scene()
+    deciding = asyncio.Event()
+    decide = scene.decider.decide
+
+    async def decides_when_drained(tickets: Any) -> Any:
+        deciding.set()
+        await scene.lane._drained.wait()
+        return await decide(tickets)
+
+    scene.decider.decide = decides_when_drained  # type: ignore[method-assign]
+    task = asyncio.create_task(scene.lane.run())
+    await deciding.wait()
+
+    scene.lane.drain()
+
+    async with asyncio.timeout(5):
+        await task
+    assert scene.offsets == [2]
+
+
+async def test_a_cancelled_lane_commits_nothing_more() -> None:
+    scene = Scene()
+    deciding = asyncio.Event()
+
+    async def never(_: Any) -> Any:
+        deciding.set()
+        await asyncio.Event().wait()
+
+    scene.decider.decide = never  # type: ignore[method-assign]
+    task = asyncio.create_task(scene.lane.run())
+    await deciding.wait()
+
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert scene.offsets == []
+    assert scene.output.closes >= 1
+
+
+async def test_a_hang_is_told_with_the_offsets_of_the_tickets_under_way() -> None:
+    scene = Scene()
+    scene.decider.raising = [ScorerHung(1.0)]
+
+    async with scene.running():
+        await scene.until(lambda: scene.hung == [(0, 1)])
+
+    assert scene.offsets == []
+
+
+async def test_a_ticket_that_hung_before_is_decided_alone_and_one_that_hung_alone_is_not_decided() -> None:
+    scene = Scene(hangs={0: 1, 1: 2})
+
+    async with scene.running():
+        await scene.until(lambda: scene.offsets == [2, 4])
+
+    assert scene.decider.asked == [["T-0"], ["T-2", "T-3"]]
+    assert [each.topic for records, _ in scene.output.committed for each in records] == [
+        "dispatch",
+        "review",
+        "dispatch",
+        "dispatch",
+    ]
+
+
+async def test_duplicates_are_suppressed_collisions_reviewed_once_and_malformed_records_ride_along() -> None:
+    scene = Scene(values=[ticket(1), ticket(1), ticket(1, "other"), ticket(1, "other"), b"{", None])
+    scene.lane._reader._most = 10
+
+    async with scene.running():
+        await scene.until(lambda: scene.offsets == [6])
+
+    ((records, _),) = scene.output.committed
+    assert [each.topic for each in records] == ["dispatch", "review", "dead-letter"]
+    assert records[2].value == b"{"
+
+
+def _make(kind: type[BaseException]) -> BaseException:
+    """An instance of an error class, whatever its constructor asks for."""
+    for arguments in (("made for the test",), ()):
+        with suppress(TypeError):
+            return kind(*arguments)
+    if kind is Unreachable:
+        return Unreachable("TICKETGATE_KAFKA", "away", "start it")
+    return ClaimsNotDurable(wanted=1, reached=0)
