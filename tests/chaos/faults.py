@@ -31,16 +31,29 @@ class Scene:
     start_worker: Callable[[], Worker]
     done: Counter[str] = field(default_factory=Counter)
     is_scaling_up: bool = True
+    retired: list[Worker] = field(default_factory=list)
+    """Workers that a fault ended. Any other one that ended did so by itself."""
+    crashes: int = 0
 
     @property
     def running(self) -> list[Worker]:
         """The workers that live."""
         return [worker for worker in self.gate.workers if worker.process.poll() is None]
 
+    def replace_crashed(self) -> None:
+        """What a supervisor does: each worker that ended by itself gets a successor, and is counted."""
+        for worker in [*self.gate.workers]:
+            if worker.process.poll() is not None and worker not in self.retired:
+                self.retired.append(worker)
+                self.crashes += 1
+                self.start_worker()
+
 
 def kill_worker(scene: Scene) -> None:
     """kill -9 of a worker, and a new one in its place."""
-    scene.rng.choice(scene.running).kill()
+    worker = scene.rng.choice(scene.running)
+    scene.retired.append(worker)
+    worker.kill()
     scene.start_worker()
 
 
@@ -61,6 +74,7 @@ def scale(scene: Scene) -> None:
             scene.start_worker()
     else:
         for worker in scene.running[1:]:
+            scene.retired.append(worker)
             worker.process.terminate()
     scene.is_scaling_up = not scene.is_scaling_up
 

@@ -78,21 +78,11 @@ def run(*, seed: int, tickets: int, brokers: int) -> Report:
         )
         stack.enter_context(kafka)
         valkey = stack.enter_context(Valkey(data=folder / "valkey"))
-        settings = {
-            "POLICY": str(SEED_POLICY),
-            "SCORER": f"fixed:{answers}",
-            "SESSION_TIMEOUT": f"{SESSION_S}s",
-            "REDIS_TIMEOUT": "2s",
-            "BATCH_SIZE": "16",
-            "REPLICATION": str(brokers),
-            "DISPATCH_WITH_TICKET": "true",
-            "COMMIT_TIMEOUT": "10s",
-            "TRANSACTION_TIMEOUT": "20s",
-        }
+        settings = worker_settings(answers, brokers=brokers)
         gate = stack.enter_context(Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings))
         scene = Scene(gate, kafka, valkey, SESSION_S, rng, gate.start_worker)
         gate.start_worker().wait_ready(120)
-        _storm(scene, load)
+        storm(scene, load)
         _settle(scene, load)
         report = _books(scene, load, seed=seed, brokers=brokers, seconds=time.monotonic() - started)
         if not report.is_clean:
@@ -103,13 +93,30 @@ def run(*, seed: int, tickets: int, brokers: int) -> Report:
         return report
 
 
-def _storm(scene: Scene, load: Workload) -> None:
-    """Send in chunks while the faults happen, spread over the run."""
+def worker_settings(answers: Path, *, brokers: int) -> dict[str, str]:
+    """The settings of a run's workers over the defaults: time-outs that fit its faults, and whole output records."""
+    return {
+        "POLICY": str(SEED_POLICY),
+        "SCORER": f"fixed:{answers}",
+        "SESSION_TIMEOUT": f"{SESSION_S}s",
+        "REDIS_TIMEOUT": "2s",
+        "BATCH_SIZE": "16",
+        "REPLICATION": str(brokers),
+        "DISPATCH_WITH_TICKET": "true",
+        "COMMIT_TIMEOUT": "10s",
+        "TRANSACTION_TIMEOUT": "20s",
+    }
+
+
+def storm(scene: Scene, load: Workload, *, is_supervised: bool = False) -> None:
+    """Send in chunks while the faults happen, spread over the run; supervised, workers that crash are replaced."""
     chunks = list(load.chunks(CHUNK))
     with ThreadPoolExecutor(1, thread_name_prefix="send") as pool:
         sending = pool.submit(lambda: asyncio.run(_send_all(scene, chunks)))
         for fault in schedule(scene.rng):
             time.sleep(scene.rng.uniform(0.3, 1.5))
+            if is_supervised:
+                scene.replace_crashed()
             fault(scene)
             scene.done[fault.__name__] += 1
             print(f"{time.strftime('%H:%M:%S')} {fault.__name__}", file=sys.stderr, flush=True)

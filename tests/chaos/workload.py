@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..delivery.deployment import Sent, ticket
@@ -21,7 +21,7 @@ class Workload:
 
     records: tuple[Sent, ...]
     contents: frozenset[tuple[str, str]]
-    answers: dict[str, object]
+    answers: Mapping[str, object]
 
     def chunks(self, size: int) -> Iterator[tuple[Sent, ...]]:
         """The records in chunks."""

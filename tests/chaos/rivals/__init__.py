@@ -1,0 +1,1 @@
+"""Other ways to carry records from one topic to another, under the faults of the chaos run."""
