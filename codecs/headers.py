@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.codecs.malformed import Malformed, shorten
+from ticketgate.codecs.strict import encode
 
 __all__ = [
+    "CONTENT",
     "COORDINATE",
     "DEAD_LETTER_SCHEMA",
     "ERROR_CODE",
@@ -18,15 +21,19 @@ __all__ = [
     "IDEMPOTENCY_KEY",
     "PREFIX",
     "SCHEMA",
+    "UNREADABLE_HEADERS",
     "Header",
     "dead_letter_headers",
     "decision_headers",
     "foreign",
+    "has_readable_name",
     "header",
     "record_headers",
+    "unreadable_headers",
 ]
 
-Header: TypeAlias = tuple[str, bytes]
+# Name and value, which may be null. A name that is not UTF-8 has its bytes as surrogate escapes.
+Header: TypeAlias = tuple[str, bytes | None]
 
 PREFIX = "ticketgate-"
 IDEMPOTENCY_KEY = "ticketgate-idempotency-key"
@@ -36,6 +43,9 @@ SCHEMA = "ticketgate-schema"
 ERROR_STAGE = "ticketgate-error-stage"
 ERROR_REASON = "ticketgate-error-reason"
 ERROR_CODE = "ticketgate-error-code"
+# On a dead letter whose value is not the original's: `digest` or `batch` (streams/records.py says when).
+CONTENT = "ticketgate-content"
+UNREADABLE_HEADERS = "ticketgate-unreadable-headers"
 
 DEAD_LETTER_SCHEMA = "dead-letter/1"
 
@@ -55,11 +65,15 @@ class _Identified(Protocol):
 
 
 def foreign(headers: Iterable[Header]) -> tuple[Header, ...]:
-    """The headers that are not ours, in order, repeated names and values untouched.
+    """The headers that are not ours and can be sent, in order, repeated names and values untouched.
 
     Ours is every name that begins with `ticketgate-` in any spelling of case: no producer can forge one.
     """
-    return tuple(header for header in headers if not header[0].casefold().startswith(PREFIX))
+    return tuple(
+        header
+        for header in headers
+        if not header[0].casefold().startswith(PREFIX) and has_readable_name(header)
+    )
 
 
 def decision_headers(record: _Identified, *, schema: str = "decision/1") -> tuple[Header, ...]:
@@ -96,6 +110,32 @@ def dead_letter_headers(malformed: Malformed, coordinate: Coordinate) -> tuple[H
     )
 
 
+def has_readable_name(header: Header) -> bool:
+    """Whether a header's name is UTF-8: no other can be sent again."""
+    try:
+        header[0].encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def unreadable_headers(headers: Iterable[Header]) -> tuple[Header, ...]:
+    """One header of ours that carries those whose names are not UTF-8, or none if all are.
+
+    Its value is JSON: [[name, value], …] in order, each in base64, and null for a value that is null.
+    """
+    found = [
+        [_base64(name.encode("utf-8", "surrogateescape")), None if value is None else _base64(value)]
+        for name, value in headers
+        if not has_readable_name((name, value))
+    ]
+    return ((UNREADABLE_HEADERS, encode(found)),) if found else ()
+
+
 def header(headers: Sequence[Header], name: str) -> bytes | None:
     """The value of the last header of that name, which is the one that counts, or None."""
     return next((value for key, value in reversed(headers) if key == name), None)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiokafka import ConsumerRecord
-from ticketgate.codecs.headers import Header
+from ticketgate.codecs.headers import Header, has_readable_name
 from ticketgate.codecs.identity import Coordinate, fingerprint, ticket_key
-from ticketgate.codecs.malformed import Malformed
+from ticketgate.codecs.malformed import Malformed, quote
 from ticketgate.codecs.ticket import Ticket, decode_ticket
+from ticketgate.codecs.verdict import Stage
 from ticketgate.store.claims import Claim
 
 
@@ -58,7 +59,7 @@ def take_in(records: Sequence[ConsumerRecord], *, namespace: str, max_bytes: int
             continue
         coordinate = Coordinate(record.topic, record.partition, record.offset)
         headers = tuple(record.headers)
-        ticket = decode_ticket(record.value, max_bytes=max_bytes)
+        ticket = _check_headers(headers) or decode_ticket(record.value, max_bytes=max_bytes)
         if isinstance(ticket, Malformed):
             unreadable.append(
                 Unreadable(coordinate, record.key, record.value, headers, record.timestamp, malformed=ticket)
@@ -67,3 +68,13 @@ def take_in(records: Sequence[ConsumerRecord], *, namespace: str, max_bytes: int
         claim = Claim(ticket_key(namespace, ticket), coordinate, fingerprint(ticket))
         arrivals.append(Arrival(ticket, claim, headers))
     return Intake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable), tombstones)
+
+
+def _check_headers(headers: Sequence[Header]) -> Malformed | None:
+    """A header whose name is not UTF-8 can neither be passed on nor left out unseen."""
+    unreadable = [name for name, value in headers if not has_readable_name((name, value))]
+    if not unreadable:
+        return None
+    shown = quote(unreadable[0].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+    more = f" and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
+    return Malformed(Stage.PARSE, "header_not_utf8", f"the name of header {shown}{more} is not UTF-8")

@@ -12,8 +12,16 @@ from datetime import datetime
 
 from ticketgate.agents.decide import Decision
 from ticketgate.codecs.decision import DecisionRecord, Effect
-from ticketgate.codecs.headers import dead_letter_headers, decision_headers, foreign
-from ticketgate.codecs.identity import IdempotencyKey, effect_key
+from ticketgate.codecs.headers import (
+    CONTENT,
+    Header,
+    dead_letter_headers,
+    decision_headers,
+    foreign,
+    unreadable_headers,
+)
+from ticketgate.codecs.identity import Coordinate, IdempotencyKey, effect_key
+from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.strict import JsonValue, encode
 from ticketgate.codecs.verdict import Status, Verdict
 from ticketgate.streams.intake import Arrival, Unreadable
@@ -83,23 +91,34 @@ class RecordWriter:
     def dead_letter(self, unreadable: Unreadable) -> Outgoing:
         """The original bytes, key, time and headers, and our reason."""
         ours = dead_letter_headers(unreadable.malformed, unreadable.coordinate)
-        outgoing = Outgoing(
-            topic=self.topics.dead_letter,
-            key=unreadable.key,
-            value=unreadable.value,
-            headers=foreign(unreadable.headers) + ours,
-            timestamp_ms=unreadable.timestamp_ms,
+        return self._fitting(
+            Outgoing(
+                topic=self.topics.dead_letter,
+                key=unreadable.key,
+                value=unreadable.value,
+                headers=foreign(unreadable.headers) + ours + unreadable_headers(unreadable.headers),
+                timestamp_ms=unreadable.timestamp_ms,
+            ),
+            ours,
         )
+
+    def given_up(self, coordinate: Coordinate, malformed: Malformed, *, batch: bytes) -> Outgoing:
+        """What is left of records that nobody can read: the bytes of their batch, from the coordinate of its first."""
+        ours = (*dead_letter_headers(malformed, coordinate), (CONTENT, b"batch"))
+        return self._fitting(Outgoing(self.topics.dead_letter, key=None, value=batch, headers=ours), ours)
+
+    def _fitting(self, outgoing: Outgoing, ours: tuple[Header, ...]) -> Outgoing:
+        """With digests in the place of the value and, if that is not enough, of the key and the producer's headers."""
         if size(outgoing) <= self.max_bytes:
             return outgoing
-        digest: JsonValue = {
-            "bytes": len(unreadable.value),
-            "sha256": hashlib.sha256(unreadable.value).hexdigest(),
-        }
-        shortened = replace(outgoing, value=encode(digest))
+        marked = (CONTENT, b"digest")
+        digests = {"value": _digest(outgoing.value)}
+        shortened = replace(outgoing, value=encode(digests), headers=(*outgoing.headers, marked))
         if size(shortened) <= self.max_bytes:
             return shortened
-        return replace(shortened, key=None, headers=ours)
+        if outgoing.key is not None:
+            digests["key"] = _digest(outgoing.key)
+        return replace(shortened, key=None, value=encode(digests), headers=(*ours, marked))
 
     def _without_text(self, outgoing: Outgoing, record: DecisionRecord) -> Outgoing:
         """To review without the text, and if that is not enough without the producer's headers and the answers."""
@@ -113,6 +132,10 @@ class RecordWriter:
             return shortened
         bare = replace(bare, answers={}, probabilities={}, verdict=replace(moved, reasons=(TOO_LARGE,)))
         return replace(shortened, value=bare.encode(), headers=decision_headers(record))
+
+
+def _digest(data: bytes) -> JsonValue:
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def size(record: Outgoing) -> int:

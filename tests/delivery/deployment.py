@@ -25,7 +25,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from ticketgate.streams.embedded.process import free_port
 
 COMMAND = Path(sys.executable).with_name("ticketgate")
-Header = tuple[str, bytes]
+Header = tuple[str, bytes | None]
 
 
 @dataclass(frozen=True)
