@@ -5,6 +5,7 @@
 `ticketgate:{namespace}:committed:{topic}:{partition}`       integer last committed offset seen (marks.py)
 `ticketgate:{namespace}:void:{topic}:{partition}`            hash    offsets that never had an effect (voids.py)
 `ticketgate:{namespace}:hung:{topic}:{partition}`            hash    tickets that a worker hung on (hangs.py)
+`ticketgate:{namespace}:skip:{topic}:{partition}`            integer an unreadable batch to pass over (skips.py)
 `ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
 """
 
@@ -42,6 +43,10 @@ class Keys:
     def hung(self, topic: str, partition: int) -> str:
         """The offsets that were under way when a worker hung."""
         return f"{self.prefix}hung:{topic}:{partition}"
+
+    def skip(self, topic: str, partition: int) -> str:
+        """The order to pass over a batch that cannot be read."""
+        return f"{self.prefix}skip:{topic}:{partition}"
 
     def void(self, topic: str, partition: int) -> str:
         """The ranges of offsets that were passed over without an effect."""

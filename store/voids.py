@@ -22,6 +22,12 @@ class Voids:
         """Declare that no record in `offsets` has had, or will have, an effect."""
         await self._redis.hset(self._keys.void(topic, partition), str(offsets.start), str(offsets.stop))
 
+    async def retract(self, topic: str, partition: int, offset: int) -> None:
+        """Forget the ranges from `offset` on: journalled before a commit that never came, they may yet be read."""
+        late = [str(each.start) for each in await self.ranges(topic, partition) if each.start >= offset]
+        if late:
+            await self._redis.hdel(self._keys.void(topic, partition), *late)
+
     async def ranges(self, topic: str, partition: int) -> tuple[range, ...]:
         """The journalled ranges of a partition, in order of their first offset."""
         found = await self._redis.hgetall(self._keys.void(topic, partition))

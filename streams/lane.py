@@ -25,14 +25,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from ticketgate.streams.batch import BatchHung, BatchParts, take_batch
 from ticketgate.streams.opening import Opening, Start
+from ticketgate.streams.partition import PartitionReader
+from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.recovery import Action, Handling, LaneFault, handling
+from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.transaction import Output
 
 log = logging.getLogger(__name__)
 
-# How long one poll waits for records: it bounds how late a lane sees that it shall drain.
-POLL_MS = 200
 # The first wait after a failure and the longest: a broker that restarts needs seconds, and lanes that try without
 # pause would keep it from coming up.
 BACK_OFF_FIRST_S = 0.2
@@ -71,6 +72,7 @@ class Lane:
         consumer: AIOKafkaConsumer,
         opening: Opening,
         output: Output,
+        passing: PassingOver,
         parts: BatchParts,
         batch_size: int,
         readiness: Readiness,
@@ -81,12 +83,15 @@ class Lane:
         self._consumer = consumer
         self._opening = opening
         self._output = output
+        self._reader = PartitionReader(consumer, source, most=batch_size)
+        self._passing = passing
         self._parts = parts
-        self._batch_size = batch_size
         self._readiness = readiness
         self._is_member = is_member
         self._on_hang = on_hang
         self._next_offset: int | None = None
+        # What the lane stands before and cannot read, until it is past it.
+        self._unreadable: range | None = None
         self._drained = asyncio.Event()
         self.name = f"lane {source.topic}:{source.partition}"
 
@@ -104,6 +109,7 @@ class Lane:
                     failures = failures + 1 if self._next_offset == began_at else 1
                     await self._recover(err, failures)
         finally:
+            self._stands_before(None)
             await self._output.close()
 
     def drain(self) -> None:
@@ -112,41 +118,62 @@ class Lane:
 
     async def _open(self) -> Start:
         """1 and 2."""
-        self._readiness.wait(self.name, "opening")
+        if self._unreadable is None:
+            self._readiness.wait(self.name, "opening")
         # A worker that was stopped and woken must not fence its successor: the group is asked first.
         if not await self._is_member():
             raise NotAMember
         await self._output.open()  # 1
         start = await self._opening.read_start(self.source)  # 2
-        self._consumer.seek(self.source, start.next_offset)
+        self._reader.seek(start.next_offset)
         self._consumer.resume(self.source)
         log.info("%s opened at offset %d", self.name, start.next_offset)
-        self._readiness.work(self.name)
+        if self._unreadable is None:
+            self._readiness.work(self.name)
         return start
 
     async def _serve(self, start: Start) -> None:
         self._next_offset, committed = start.next_offset, start.committed
         while not self._drained.is_set():
-            records = await self._poll(self._next_offset)
-            if records:
+            try:
+                records = await self._poll(self._next_offset)
+            except UnreadableBatch as batch:
+                committed = await self._pass_over(batch, committed)
+            else:
+                if not records:
+                    continue
                 committed = await take_batch(
                     self._parts, records, committed=committed, hangs=start.hangs, output=self._output
                 )
-                self._next_offset = committed
+            self._next_offset = committed
+            self._stands_before(None)
+
+    async def _pass_over(self, batch: UnreadableBatch, committed: int | None) -> int:
+        self._stands_before(batch.offsets)
+        passed_to = await self._passing.pass_over(batch, committed=committed, output=self._output)
+        self._reader.seek(passed_to)
+        return passed_to
 
     async def _poll(self, next_offset: int) -> Sequence[ConsumerRecord]:
-        # Each lane asks for its own partition alone: what aiokafka raises for another stays with that one's lane.
-        source = self.source
-        polled = await self._consumer.getmany(source, timeout_ms=POLL_MS, max_records=self._batch_size)
-        records: Sequence[ConsumerRecord] = polled.get(source, [])
+        records = await self._reader.poll(next_offset)
         if records and records[0].offset < next_offset:
             raise PositionMoved(expected=next_offset, found=records[0].offset)
         return records
 
+    def _stands_before(self, unreadable: range | None) -> None:
+        """Tell /readyz and the metrics of a batch that cannot be read, and with None that it is past."""
+        if unreadable == self._unreadable:
+            return
+        self._unreadable = unreadable
+        self._parts.telemetry.unreadable_batch(self.source.topic, self.source.partition, unreadable)
+        if unreadable is None:
+            self._readiness.work(self.name)
+
     async def _recover(self, err: Exception, failures: int) -> None:
         """7. Drop the producer and wait; `run` goes on at 1."""
         how = handling(err)
-        self._readiness.wait(self.name, f"{how.cause}: {err}")
+        remedy = f"; {how.remedy}" if how.remedy else ""
+        self._readiness.wait(self.name, f"{how.cause}: {err}{remedy}")
         self._parts.telemetry.reopened(how.cause)
         if how.action is Action.REFUSE:
             delay = REFUSAL_RETRY_S

@@ -84,6 +84,8 @@ class Opening:
                 f"committed to {committed}, but {source.topic}:{source.partition} ends at {end}",
                 "records were lost, or the topic was made anew: take a new TICKETGATE_GROUP and TICKETGATE_NAMESPACE",
             )
+        # Not what is about to be journalled again: in between, a copy would be taken for a duplicate.
+        await self._voids.retract(source.topic, source.partition, max(committed, first))
         if committed < first:
             # Journalled before the lane moves on: claims from there may be taken over by a copy sent later.
             await self._voids.journal(source.topic, source.partition, range(committed, first))

@@ -28,6 +28,7 @@ from ticketgate.streams.conditions import Conditions
 from ticketgate.streams.deciding import Decider
 from ticketgate.streams.lane import Lane
 from ticketgate.streams.opening import Opening
+from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import OutputTopics, RecordWriter
 from ticketgate.streams.settings import Settings
@@ -103,6 +104,10 @@ class Runner:
             namespace=settings.namespace,
             max_ticket_bytes=settings.max_ticket_bytes,
             now=lambda: datetime.now(UTC),
+        )
+
+        self._passing = PassingOver(
+            redis=self._redis, keys=self._keys, writer=self._batch_parts.writer, telemetry=telemetry
         )
 
     @property
@@ -181,6 +186,7 @@ class Runner:
                 check_conditions=self._conditions.check,
             ),
             output=self._new_output(source, consumer),
+            passing=self._passing,
             parts=self._batch_parts,
             batch_size=self._settings.batch_size,
             readiness=self._readiness,

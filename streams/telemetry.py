@@ -71,6 +71,13 @@ class Telemetry:
         self._reopens = Counter(
             "ticketgate_lane_reopens", "Lanes reopened, by cause", ["cause"], registry=registry
         )
+        self._unreadable = Gauge(
+            "ticketgate_unreadable_batches",
+            "1 for a batch that a lane stands before and cannot read",
+            ["topic", "partition", "first_offset", "last_offset"],
+            registry=registry,
+        )
+        self._unreadable_now: dict[tuple[str, int], tuple[str, ...]] = {}
         self._lanes = Gauge("ticketgate_lanes", "Input partitions assigned to this worker", registry=registry)
         self._ready = Gauge("ticketgate_ready", "1 if /readyz says ready", registry=registry)
         self._policy = Gauge(
@@ -129,6 +136,15 @@ class Telemetry:
     def step(self, name: str, seconds: float) -> None:
         """Time one step of the protocol."""
         self._batch_seconds.labels(name).observe(seconds)
+
+    def unreadable_batch(self, topic: str, partition: int, offsets: range | None) -> None:
+        """The batch that a partition's lane stands before and cannot read, or None: at most one for each lane."""
+        if (before := self._unreadable_now.pop((topic, partition), None)) is not None:
+            self._unreadable.remove(*before)
+        if offsets is not None:
+            labels = (topic, str(partition), str(offsets.start), str(offsets.stop - 1))
+            self._unreadable_now[topic, partition] = labels
+            self._unreadable.labels(*labels).set(1)
 
     def lanes(self, count: int) -> None:
         """How many lanes there are."""
