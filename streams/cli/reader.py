@@ -89,12 +89,17 @@ async def _ends(consumer: AIOKafkaConsumer, partitions: list[TopicPartition]) ->
         consumer.seek(each, offset)
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            while None in (told := {each: consumer.last_stable_offset(each) for each in asked}).values():
-                await asyncio.sleep(_GLANCE_S)  # noqa: ASYNC110 - aiokafka has no event for it
+            # Negative from a broker that does not tell.
+            return {each: max(offset, await _told_end(consumer, each)) for each, offset in asked.items()}
     except TimeoutError as err:
         raise _silent(partitions) from err
-    # Negative from a broker that does not tell.
-    return {each: max(asked[each], offset) for each, offset in told.items()}
+
+
+async def _told_end(consumer: AIOKafkaConsumer, partition: TopicPartition) -> int:
+    """The end that the first answer to a fetch told."""
+    while (offset := consumer.last_stable_offset(partition)) is None:  # noqa: ASYNC110 - there is no event for it
+        await asyncio.sleep(_GLANCE_S)
+    return int(offset)
 
 
 async def _starts(
