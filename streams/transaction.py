@@ -63,8 +63,34 @@ class Output(Protocol):
 ProducerFactory = Callable[..., AIOKafkaProducer]
 
 
-class Transactions:
-    """Exactly once: the transactional producer of one input partition.
+class _ProducerOutput:
+    """What both guarantees share: one producer, opened anew each time, closed within a bound."""
+
+    def __init__(self, new_producer: Callable[[], AIOKafkaProducer]) -> None:
+        self._new_producer = new_producer
+        self._producer: AIOKafkaProducer | None = None
+
+    async def open(self) -> None:
+        """Make and start a producer in the place of the last one, within OPEN_TIMEOUT_S."""
+        await self.close()
+        self._producer = self._new_producer()
+        async with asyncio.timeout(OPEN_TIMEOUT_S):
+            await self._producer.start()
+
+    async def close(self) -> None:
+        """Drop the producer. An open transaction is left to the successor's fence, which aborts it."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await _abandon(producer)
+
+    def _opened(self) -> AIOKafkaProducer:
+        if self._producer is None:
+            raise RuntimeError("commit before open: the lane must fence first")
+        return self._producer
+
+
+class Transactions(_ProducerOutput):
+    """Exactly once: the transactional producer of one input partition. Opening it fences its predecessor.
 
     `new_producer` makes an AIOKafkaProducer with the connection's settings; `transactional_id` is
     `{namespace}.{topic}.{partition}`; `commit_timeout_s` bounds one whole transaction.
@@ -81,42 +107,31 @@ class Transactions:
         new_producer: ProducerFactory = AIOKafkaProducer,
         **connection: object,
     ) -> None:
+        super().__init__(
+            lambda: new_producer(
+                transactional_id=transactional_id,
+                transaction_timeout_ms=round(transaction_timeout_s * 1000),
+                request_timeout_ms=REQUEST_TIMEOUT_MS,
+                **connection,
+            )
+        )
         self._source = source
         self._group = group
         self._commit_timeout_s = commit_timeout_s
-        self._new_producer: Callable[[], AIOKafkaProducer] = lambda: new_producer(
-            transactional_id=transactional_id,
-            transaction_timeout_ms=round(transaction_timeout_s * 1000),
-            request_timeout_ms=REQUEST_TIMEOUT_MS,
-            **connection,
-        )
-        self._producer: AIOKafkaProducer | None = None
-
-    async def open(self) -> None:
-        """Fence: abort what a predecessor left open and refuse it from now on."""
-        await self.close()
-        self._producer = self._new_producer()
-        async with asyncio.timeout(OPEN_TIMEOUT_S):
-            await self._producer.start()
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
         """One transaction with all records and the offset one past the batch's last."""
-        producer = _open(self._producer)
+        producer = self._opened()
         async with asyncio.timeout(self._commit_timeout_s):
             await producer.begin_transaction()
             await _send(producer, records)
             await producer.send_offsets_to_transaction({self._source: next_offset}, self._group)
             await producer.commit_transaction()
 
-    async def close(self) -> None:
-        """Drop the producer. An open transaction is left to the successor's fence, which aborts it."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            await _abandon(producer)
 
-
-class OffsetCommit:
-    """At least once: a plain producer, then a commit of the consumer's offset."""
+class OffsetCommit(_ProducerOutput):
+    """At least once: a plain producer, then a commit of the consumer's offset. Opening it fences nobody: a zombie can
+    still repeat its batch."""
 
     def __init__(
         self,
@@ -127,38 +142,18 @@ class OffsetCommit:
         new_producer: ProducerFactory = AIOKafkaProducer,
         **connection: object,
     ) -> None:
+        super().__init__(
+            lambda: new_producer(acks="all", request_timeout_ms=REQUEST_TIMEOUT_MS, **connection)
+        )
         self._source = source
         self._consumer = consumer
         self._commit_timeout_s = commit_timeout_s
-        self._new_producer: Callable[[], AIOKafkaProducer] = lambda: new_producer(
-            acks="all", request_timeout_ms=REQUEST_TIMEOUT_MS, **connection
-        )
-        self._producer: AIOKafkaProducer | None = None
-
-    async def open(self) -> None:
-        """Connect. Nothing is fenced: a zombie can still repeat its batch."""
-        await self.close()
-        self._producer = self._new_producer()
-        async with asyncio.timeout(OPEN_TIMEOUT_S):
-            await self._producer.start()
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
         """Send all, wait for each, then commit the offset."""
         async with asyncio.timeout(self._commit_timeout_s):
-            await _send(_open(self._producer), records)
+            await _send(self._opened(), records)
             await self._consumer.commit({self._source: next_offset})
-
-    async def close(self) -> None:
-        """Drop the producer."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            await _abandon(producer)
-
-
-def _open(producer: AIOKafkaProducer | None) -> AIOKafkaProducer:
-    if producer is None:
-        raise RuntimeError("commit before open: the lane must fence first")
-    return producer
 
 
 async def _send(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None:
