@@ -175,6 +175,7 @@ def __getattr__(name: str) -> faust.App:
     try:
         made = create_app(load_settings().settings)
     except STARTUP_ERRORS as err:
-        sys.exit(f"ticketgate: {err}")
+        sys.stderr.write(f"ticketgate: {err}\n")
+        sys.exit(2)
     globals()["app"] = made
     return made

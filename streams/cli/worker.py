@@ -32,9 +32,13 @@ def command(settings: Settings) -> None:
     ends it at once.
     """
     configure_logging(settings.log_level)
-    from ticketgate.streams.preflight import require_dependencies
+    from ticketgate.streams.preflight import require_dependencies, require_policy
 
+    require_policy(settings)
+    # What a client says of a broker that is not there, the one line below says better.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     asyncio.run(require_dependencies(settings))
+    logging.getLogger("aiokafka").setLevel(logging.WARNING)
     # Faust is loaded only by who runs a worker.
     from ticketgate.streams.app import run_worker
 
