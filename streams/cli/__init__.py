@@ -27,6 +27,7 @@ COMMANDS = {
     "audit": ("audit", "Account for every input: duplicate, missing, pending."),
     "claims": ("claims", "Show a claim, or rebuild lost claims from the outputs."),
     "replay": ("replay", "Set the group's offsets back on purpose."),
+    "dead-letter": ("dead_letter", "List what could not be read, and send it again."),
 }
 
 EXIT_BAD_INPUT = 2

@@ -1,0 +1,75 @@
+"""What `ticketgate dead-letter skip` does: look at a batch, and order its lane to pass over it.
+
+Promise: nothing is ordered for a batch that can be read. The lane looks once more before it passes (passing.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from ticketgate.codecs.identity import Coordinate
+from ticketgate.store.keys import Keys
+from ticketgate.store.skips import Skips
+from ticketgate.streams.broker import admin_client
+from ticketgate.streams.cli import CommandError
+from ticketgate.streams.cli.redis import open_redis
+from ticketgate.streams.cli.topics import require_topic
+from ticketgate.streams.salvage import UnreadableBatch, salvage
+from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
+from ticketgate.streams.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A batch that cannot be read, from the coordinate asked for on."""
+
+    first: Coordinate
+    offsets: range
+    reason: str
+
+
+async def give_up(text: str, settings: Settings, *, is_ordered: bool) -> Unreadable:
+    """Look at the batch that holds a coordinate, and with `is_ordered` order its lane to pass over it.
+
+    Raises `CommandError` for a batch that can be read or is not there, and `Unreachable`.
+    """
+    try:
+        at = Coordinate.parse(text)
+    except ValueError as err:
+        raise CommandError(str(err)) from err
+    if at.topic != settings.topic_tickets:
+        raise CommandError(f"{at} is not on {settings.topic_tickets}, the topic that workers read")
+    async with admin_client(settings.kafka) as client:
+        await require_topic(client, at.topic)
+        (described,) = await client.describe_topics([at.topic])
+    if at.partition not in {each["partition"] for each in described["partitions"]}:
+        raise CommandError(f"{at.topic} has no partition {at.partition}")
+    found = await _look(at, settings.kafka)
+    if is_ordered:
+        async with open_redis(settings) as redis:
+            await Skips(redis, Keys(settings.namespace)).order(at)
+    return Unreadable(at, found.offsets, found.reason)
+
+
+async def _look(at: Coordinate, bootstrap: str) -> UnreadableBatch:
+    source = TopicPartition(at.topic, at.partition)
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=None, isolation_level="read_committed")
+    try:
+        with broker_errors(bootstrap):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                await consumer.start()
+                first = (await consumer.beginning_offsets([source]))[source]
+                end = (await consumer.end_offsets([source]))[source]
+                if not first <= at.offset < end:
+                    raise CommandError(
+                        f"{at.topic}:{at.partition} has offsets {first} to {end - 1}, not {at.offset}"
+                    )
+                try:
+                    await salvage(consumer, source, at.offset)
+                except UnreadableBatch as found:
+                    return found
+    finally:
+        await close(consumer)
+    raise CommandError(f"{at} can be read, and what can be read is never passed over")

@@ -1,0 +1,149 @@
+"""What `ticketgate dead-letter replay` does: dead letters, or mended lines of them, to the tickets topic again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from ticketgate.streams.broker import admin_client
+from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_FINDINGS, EXIT_UNREACHABLE, CommandError
+from ticketgate.streams.cli.envelope import LineError, Record, read_line
+from ticketgate.streams.cli.files import named
+from ticketgate.streams.cli.letters import letters
+from ticketgate.streams.cli.lines import is_stream, read_lines, stream_lines
+from ticketgate.streams.cli.output import print_json, print_table, say
+from ticketgate.streams.cli.resend import Held, Ready, prepare
+from ticketgate.streams.cli.sender import Sending, send
+from ticketgate.streams.cli.topics import require_topic
+from ticketgate.streams.dead_letters import Wanted
+from ticketgate.streams.settings import Settings
+
+
+@dataclass(slots=True)
+class SentAgain:
+    """What was found so far, and what became of it: a row for each, with where it lay, `ready` or `held`, and why."""
+
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
+    ready: int = 0
+    held: int = 0
+    sending: Sending = field(default_factory=Sending)
+
+    def add(self, outcome: Ready | Held) -> None:
+        """Take one in."""
+        at = str(outcome.letter.coordinate or "?")
+        if isinstance(outcome, Held):
+            self.held += 1
+            self.rows.append((at, "held", outcome.reason))
+        else:
+            self.ready += 1
+            what = "as it is, no ticket yet" if outcome.ticket_id is None else f"ticket {outcome.ticket_id}"
+            self.rows.append((at, "ready", what))
+
+
+async def send_again(
+    file: Path | None, wanted: Wanted, settings: Settings, *, by_key: bool, unmended: bool, is_sent: bool
+) -> SentAgain:
+    """Send the dead letters in `file`, or without one those that are `wanted`; without `is_sent` only tell of them.
+
+    Raises `CommandError` for a line that is no record, and nothing was sent then; and `Unreachable`.
+    """
+    done = SentAgain()
+    ready = partial(
+        prepare, settings=settings, now_ms=round(time.time() * 1000), by_key=by_key, unmended=unmended
+    )
+    found = _from_topic(settings, wanted) if file is None else _given(await _from_file(file))
+    async with aclosing(_prepared(found, ready, done)) as prepared:
+        if not is_sent:
+            async for _ in prepared:
+                pass
+            return done
+        async with admin_client(settings.kafka) as client:
+            await require_topic(client, settings.topic_tickets)
+        await send(
+            prepared,
+            bootstrap=settings.kafka,
+            topic=settings.topic_tickets,
+            rate=None,
+            sending=done.sending,
+            on_sent=lambda _: None,
+        )
+    return done
+
+
+def report(done: SentAgain, *, topic: str, is_sent: bool, as_json: bool) -> int:
+    """Say what became of them; the exit code."""
+    refused = done.sending.refused
+    if as_json:
+        print_json(
+            {
+                "topic": topic,
+                "ready": done.ready,
+                "held": done.held,
+                "sent": done.sending.sent,
+                "refused": len(refused),
+                "done": is_sent,
+                "records": [{"lay_at": at, "outcome": what, "because": why} for at, what, why in done.rows],
+            }
+        )
+    elif done.rows:
+        print_table(("lay at", "outcome", "because"), done.rows)
+    for each in refused:
+        say(f"{done.rows[each.line - 1][0]}: refused: {each.reason}")
+    if is_sent:
+        say(f"sent {done.sending.sent} records to {topic}; {done.held} held back, {len(refused)} refused")
+    else:
+        say(
+            f"{done.ready} would be sent to {topic}, {done.held} held back; nothing was sent: add --yes to do it"
+        )
+    if done.sending.lost is not None:
+        say(f"ticketgate: {done.sending.lost}")
+        return EXIT_UNREACHABLE
+    if refused:
+        return EXIT_BAD_INPUT
+    return EXIT_FINDINGS if done.held else 0
+
+
+async def _prepared(
+    found: AsyncIterator[Record], ready: Callable[[Record], Ready | Held], done: SentAgain
+) -> AsyncGenerator[tuple[int, Record], None]:
+    async for record in found:
+        outcome = ready(record)
+        done.add(outcome)
+        if isinstance(outcome, Ready):
+            # The row's number stands for a line's, to name what the broker refuses.
+            yield len(done.rows), outcome.record
+
+
+async def _from_topic(settings: Settings, wanted: Wanted) -> AsyncGenerator[Record, None]:
+    async with aclosing(letters(settings, wanted)) as found:
+        async for record in found:
+            timestamp_ms = record.timestamp if record.timestamp >= 0 else None
+            yield Record(record.key, record.value, tuple(record.headers), timestamp_ms=timestamp_ms)
+
+
+async def _from_file(file: Path) -> list[Record]:
+    """All of it, before anything is sent: a file with a wrong line sends nothing. Raises `CommandError`."""
+    records: list[Record] = []
+    try:
+        lines = [line async for line in stream_lines(file)] if is_stream(file) else list(read_lines(file))
+    except OSError as err:
+        raise CommandError(
+            f"cannot read {file}: {err.strerror or err}; name a readable file, or - for stdin"
+        ) from err
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            records.append(read_line(line))
+        except LineError as err:
+            raise CommandError(f"{named(file)}:{number}: {err}; nothing was sent") from err
+    return records
+
+
+async def _given(records: Sequence[Record]) -> AsyncIterator[Record]:
+    for record in records:
+        yield record

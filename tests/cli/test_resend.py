@@ -1,0 +1,123 @@
+"""Which dead letters are meant, and what of them may be sent again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from ticketgate.codecs.headers import CONTENT, COORDINATE, ERROR_STAGE
+from ticketgate.codecs.identity import Coordinate
+from ticketgate.streams.cli.envelope import Record
+from ticketgate.streams.cli.resend import Held, Ready, prepare
+from ticketgate.streams.dead_letters import DeadLetter, Place, Wanted
+from ticketgate.streams.settings import load_settings
+
+NOW_MS = 1_700_000_000_000
+GOOD = b'{"id": "T-1", "state": "x"}'
+SETTINGS = load_settings(environment={}).settings
+
+
+def dead(value: bytes | None = GOOD, *, age: timedelta = timedelta(), content: bytes = b"") -> Record:
+    """A dead letter from tickets:2:7."""
+    ours: list[tuple[str, bytes | None]] = [
+        (COORDINATE, b"tickets:2:7"),
+        (ERROR_STAGE, b"parse"),
+        ("Ticketgate-Forged", b""),
+    ]
+    if content:
+        ours.append((CONTENT, content))
+    at = NOW_MS - round(age.total_seconds() * 1000)
+    return Record(b"key", value, (("x", b"\xff"), *ours, ("y", None)), partition=0, timestamp_ms=at)
+
+
+def prepared(record: Record, *, by_key: bool = False, unmended: bool = False) -> Ready | Held:
+    return prepare(record, settings=SETTINGS, now_ms=NOW_MS, by_key=by_key, unmended=unmended)
+
+
+def test_a_letter_goes_back_to_where_it_lay_without_our_headers() -> None:
+    found = prepared(dead())
+
+    assert isinstance(found, Ready)
+    assert found.record == Record(b"key", GOOD, (("x", b"\xff"), ("y", None)), 2, NOW_MS)
+    assert found.ticket_id == "T-1"
+
+
+def test_by_key_the_producer_chooses_the_partition() -> None:
+    found = prepared(dead(), by_key=True)
+
+    assert isinstance(found, Ready)
+    assert found.record.partition is None
+
+
+@pytest.mark.parametrize(
+    ("age", "is_kept"), [(timedelta(days=3), True), (timedelta(days=4), False), (timedelta(days=30), False)]
+)
+def test_a_time_that_retention_might_soon_take_is_not_kept(age: timedelta, *, is_kept: bool) -> None:
+    record = dead(age=age)
+
+    found = prepared(record)
+
+    assert isinstance(found, Ready)
+    assert found.record.timestamp_ms == (record.timestamp_ms if is_kept else None)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (dead(b'{"id": 1}'), "mend it"),
+        (dead(None), "tombstone"),
+        (dead(b"{}", content=b"digest"), "tickets:2:7"),
+        (dead(b"\x00", content=b"batch"), "batch"),
+    ],
+)
+def test_what_is_no_ticket_is_held_back(record: Record, reason: str) -> None:
+    found = prepared(record)
+
+    assert isinstance(found, Held)
+    assert reason in found.reason
+
+
+def test_unmended_sends_the_original_but_never_a_digest() -> None:
+    sent = prepared(dead(b'{"id": 1}'), unmended=True)
+
+    assert isinstance(sent, Ready)
+    assert sent.ticket_id is None
+    assert isinstance(prepared(dead(b"{}", content=b"digest"), unmended=True), Held)
+
+
+def test_a_digest_that_a_person_replaced_by_the_ticket_is_sent() -> None:
+    assert isinstance(prepared(dead(content=b"digest")), Ready)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("t:1", Place("t", 1)),
+        ("t:1:7", Place("t", 1, range(7, 8))),
+        ("t:1:7-9", Place("t", 1, range(7, 10))),
+    ],
+)
+def test_places_are_written_as_coordinates(text: str, place: Place) -> None:
+    assert Place.parse(text) == place
+
+
+@pytest.mark.parametrize("text", ["", "t", "t:", "t:x", "t:1:", "t:1:7-", "t:1:2:3", "t:1:-1", "t:1\n"])
+def test_what_is_no_place_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="TOPIC:PARTITION"):
+        Place.parse(text)
+
+
+def test_every_condition_must_hold() -> None:
+    letter = DeadLetter(Coordinate("t", 1, 7), "parse", "bom", "byte order mark", "")
+
+    assert Wanted().holds(letter, -1)
+    assert Wanted(stage="parse", codes=frozenset({"bom"}), places=(Place("t", 1),), since_ms=5).holds(
+        letter, 5
+    )
+    assert not Wanted(stage="schema").holds(letter, 5)
+    assert not Wanted(codes=frozenset({"nan"})).holds(letter, 5)
+    assert not Wanted(places=(Place("t", 1, range(8, 9)), Place("t", 2))).holds(letter, 5)
+    assert not Wanted(since_ms=6).holds(letter, 5)
+    assert not Wanted(until_ms=5).holds(letter, 5)
+    assert not Wanted(until_ms=5).holds(letter, -1)
+    assert not Wanted(places=(Place("t", 1),)).holds(DeadLetter(None, "", "", "", ""), 5)
