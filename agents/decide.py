@@ -75,7 +75,9 @@ def decide(
 
 
 def judge(case: TicketCase, *, model: ModelRef, observe: Observer | None = None) -> Decision:
-    """The decision on one scored case."""
+    """The decision on one scored case. `model` is who scored it, unless the scores name another."""
+    if case.scores is not None and case.scores.model is not None:
+        model = case.scores.model
     return decision_of(case, run_gates(case, AFTER_SCORING, observe), model)
 
 

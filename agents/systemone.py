@@ -59,6 +59,13 @@ class AnswersUnusable(Exception):
         self.reasons = reasons
 
 
+class SenderAtFault(AnswersUnusable):
+    """The model's server refuses this request; sending it again is of no use. The message is the server's."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__((reason,))
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request that can be answered. `model` is what the caller wishes for, and decides nothing here."""
@@ -120,12 +127,21 @@ def read_request(value: JsonValue) -> Request:
 
 
 def respond(request: Request, scores: Scores, *, model: str) -> Response:
-    """The response to a request whose scores are here. Raises AnswersUnusable."""
+    """The response to a request whose scores are here. Raises AnswersUnusable, and SenderAtFault, which is one.
+
+    `model`: who scored it, unless the scores name another.
+    """
+    if scores.failure is not None:
+        raise (
+            SenderAtFault(scores.failure.reason)
+            if scores.failure.is_senders
+            else AnswersUnusable((scores.failure.reason,))
+        )
     answers = check_answers(request.questions, scores.answers)
     if isinstance(answers, tuple):
         raise AnswersUnusable(answers)
     return Response(
-        model=model,
+        model=model if scores.model is None else scores.model.id,
         questions=request.questions,
         answers=answers,
         input_tokens=scores.input_tokens,

@@ -51,6 +51,8 @@ class TicketCase:
     def answers(self) -> Mapping[str, Answer] | Unusable:
         """The scorer's answers, checked whole, or why they and the facts cannot be judged by."""
         scores = self.scores if self.scores is not None else Scores({})
+        if scores.failure is not None:
+            return Unusable((f"no answers: {scores.failure.reason}",))
         checked = check_answers(self.policy.questions, scores.answers)
         reasons = [*checked] if isinstance(checked, tuple) else []
         reasons += [fact.reason for fact in self.facts.values() if isinstance(fact, NoFact)]

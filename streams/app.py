@@ -33,6 +33,7 @@ from ticketgate.streams.model_decider import ModelDecider
 from ticketgate.streams.preflight import STARTUP_ERRORS, open_decider, require_policy_path
 from ticketgate.streams.reload import PolicyReload
 from ticketgate.streams.runner import Runner
+from ticketgate.streams.serving import open_systemone
 from ticketgate.streams.settings import Settings, load_settings
 from ticketgate.streams.telemetry import Telemetry
 
@@ -106,11 +107,13 @@ def create_app(settings: Settings) -> faust.App:
         telemetry=telemetry,
         interval_s=settings.policy_poll.total_seconds(),
     )
+    endpoint = open_systemone(settings, decider.scorer)
     runner = Runner(
         settings,
         decider=ChannelDecider(channel, decider),
         telemetry=telemetry,
         describe=lambda: {**decider.describe(), "policy_error": reload.error},
+        routes=endpoint.routes,
     )
 
     @app.service
@@ -130,6 +133,7 @@ def create_app(settings: Settings) -> faust.App:
         # Here and not in the service's stop, for Faust stops agents first, and with them the batches under way.
         _end_at_once_on_a_second_signal()
         await runner.stop()
+        await endpoint.close()
         await reload.stop()
         decider.close()
 

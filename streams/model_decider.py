@@ -44,6 +44,11 @@ class ModelDecider:
         """The policy in force."""
         return self._policy
 
+    @property
+    def scorer(self) -> Scorer:
+        """Who answers the policy's questions."""
+        return self._scorer
+
     def adopt(self, policy: Policy) -> None:
         """Judge by this policy from the next batch on; a batch under way ends by the one that it began with."""
         self._policy = policy

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from aiohttp import web
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
@@ -64,7 +65,9 @@ class Runner:
         decider: Decider,
         telemetry: Telemetry,
         describe: Callable[[], dict[str, object]],
+        routes: Iterable[web.AbstractRouteDef] = (),
     ) -> None:
+        """`routes` are further pages of the web port, beside health and metrics."""
         self._settings = settings
         self._telemetry = telemetry
         self._readiness = Readiness("kafka")
@@ -77,12 +80,15 @@ class Runner:
         self._consuming: asyncio.Task[None] | None = None
         self._describe = describe
         self._web = WebServer(
-            health_routes(
-                readiness=self._readiness,
-                telemetry=telemetry,
-                guarantee=settings.guarantee,
-                describe=self._tell,
-            ),
+            [
+                *health_routes(
+                    readiness=self._readiness,
+                    telemetry=telemetry,
+                    guarantee=settings.guarantee,
+                    describe=self._tell,
+                ),
+                *routes,
+            ],
             bind=settings.web_bind,
             port=settings.web_port,
         )

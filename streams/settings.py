@@ -62,6 +62,31 @@ def _duration(value: object) -> object:
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 
+class Key(SecretStr):
+    """A secret that is shown in no part, where a URL shows its host."""
+
+
+def _keys(value: object) -> object:
+    """`"one,two"`, or in a file an array."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if isinstance(value, (list, tuple)) and not all(
+        isinstance(key, Key) or (isinstance(key, str) and key.strip()) for key in value
+    ):
+        # An empty variable must not open a port that its owner believes is closed.
+        raise ValueError("names an empty key")
+    if not value:
+        raise ValueError("names no key")
+    return (
+        tuple(key.strip() if isinstance(key, str) else key for key in value)
+        if isinstance(value, (list, tuple))
+        else value
+    )
+
+
+Keys = Annotated[tuple[Key, ...], BeforeValidator(_keys)]
+
+
 class Settings(BaseModel):
     """The settings of one process. Frozen; durations are `timedelta`, sizes bytes, paths relative to the process."""
 
@@ -166,7 +191,22 @@ class Settings(BaseModel):
 
     web_bind: str = Field("127.0.0.1", description="address of the web port")
     web_port: int = Field(
-        6066, description="web port: /healthz /readyz /metrics; 0 takes a free one", ge=0, le=65_535
+        6066,
+        description="web port: /v1/systemone /v1/models /healthz /readyz /metrics; 0 takes a free one",
+        ge=0,
+        le=65_535,
+    )
+    web_keys: Keys = Field(
+        (),
+        description="keys of which a caller of /v1 must send one (Bearer), comma-separated; unset, none is needed",
+    )
+    web_max_bytes: int = Field(
+        1_048_576, description="largest request body taken, in bytes", ge=1_024, le=64 * 2**20
+    )
+    web_timeout: Duration = Field(
+        timedelta(seconds=30),
+        description="longest time that a request may take, from its first byte to its answer",
+        gt=timedelta(0),
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="least level that is logged"

@@ -29,9 +29,11 @@ PUBLIC_NAMES = {
         "violations",
     ],
     "ticketgate.agents.scoring": [
+        "Failure",
         "FixedScorer",
         "Scorer",
         "ScorerError",
+        "ScorerUnavailable",
         "Scores",
         "default_model_path",
         "open_scorer",

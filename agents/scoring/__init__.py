@@ -8,9 +8,18 @@ from pathlib import Path
 
 from ticketgate.agents.scoring.fixed import SETTING as _SCORER_SETTING
 from ticketgate.agents.scoring.fixed import FixedScorer
-from ticketgate.agents.scoring.scorer import Scorer, ScorerError, Scores
+from ticketgate.agents.scoring.scorer import Failure, Scorer, ScorerError, ScorerUnavailable, Scores
 
-__all__ = ["FixedScorer", "Scorer", "ScorerError", "Scores", "default_model_path", "open_scorer"]
+__all__ = [
+    "Failure",
+    "FixedScorer",
+    "Scorer",
+    "ScorerError",
+    "ScorerUnavailable",
+    "Scores",
+    "default_model_path",
+    "open_scorer",
+]
 
 
 def default_model_path() -> Path:

@@ -14,6 +14,18 @@ from ticketgate.codecs.ticket import Ticket
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a scorer has no answers about one ticket, while it answers about others.
+
+    `reason` is for the record. `is_senders`: the model's server refused what was sent (it said 400, 413 or
+    422), so sending it again is of no use; otherwise what the server gave cannot be read.
+    """
+
+    reason: str
+    is_senders: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Scores:
     """One ticket's answers as the model gave them.
 
@@ -21,11 +33,15 @@ class Scores:
     number is the probability of true. A question that was not answered is simply absent.
     `truncated`: ids of the questions answered without reading the whole ticket or the whole question.
     `input_tokens`: how many of the ticket's tokens the model read.
+    `failure`: why there are no answers about this ticket; it goes to review for that.
+    `model`: which model answered, where only the answer tells; None means the scorer's own `model`.
     """
 
     answers: Mapping[str, object]
     truncated: frozenset[str] = frozenset()
     input_tokens: int = 0
+    failure: Failure | None = None
+    model: ModelRef | None = None
 
 
 class Scorer(Protocol):
@@ -40,7 +56,9 @@ class Scorer(Protocol):
         """Answer every question about every ticket.
 
         A ticket's answers depend neither on the other tickets of the batch nor on the order or presence
-        of other questions (within 1e-5). Raises whatever the model raises: the lane retries.
+        of other questions (within 1e-5). Raises ScorerUnavailable if nobody answers at present: the lane
+        waits, and no ticket is given up. Raises whatever else the model raises: the lane retries, and then
+        gives the ticket to a person.
         """
         ...
 
@@ -54,3 +72,15 @@ class ScorerError(Exception):
     def __init__(self, what: str, *, remedy: str, setting: str = "TICKETGATE_MODEL") -> None:
         super().__init__(f"{setting}: {what}; {remedy}")
         self.setting, self.what, self.remedy = setting, what, remedy
+
+
+class ScorerUnavailable(Exception):
+    """Nobody answers at present: the server is away, overloaded, or refuses us altogether.
+
+    It says nothing about a ticket, so none may go to review for it: whoever decides waits and asks again.
+    `retry_after_s` is how long the server asked us to wait, if it did.
+    """
+
+    def __init__(self, what: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(what)
+        self.retry_after_s = retry_after_s

@@ -22,6 +22,7 @@ COMMANDS = {
     "settings": ("settings", "Show every setting, its value, source and meaning."),
     "produce": ("produce", "Send records from a JSON lines file."),
     "consume": ("consume", "Print a topic's committed records as JSON lines."),
+    "serve": ("serve", "Answer System One requests on the web port, without a broker."),
     "run": ("run", "Answer a System One request with the local model."),
     "check": ("check", "Give the verdict on answers under a policy."),
     "audit": ("audit", "Account for every input: duplicate, missing, pending."),

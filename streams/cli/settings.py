@@ -10,7 +10,7 @@ import click
 from pydantic import SecretStr
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.cli.output import print_json, print_table, say
-from ticketgate.streams.settings import CONFIG_VARIABLE, PREFIX, Settings, load_settings, show_duration
+from ticketgate.streams.settings import CONFIG_VARIABLE, PREFIX, Key, Settings, load_settings, show_duration
 
 HIDDEN = "********"
 # What may stand behind an address without being a secret.
@@ -50,6 +50,10 @@ def command(as_json: bool) -> None:
 
 def shown(value: object) -> str | int | float | bool | None:
     """A setting's value as a person would write it, secrets hidden."""
+    if isinstance(value, Key):
+        return HIDDEN
+    if isinstance(value, tuple):
+        return ",".join(str(shown(each)) for each in value) or None
     if isinstance(value, SecretStr):
         return hide_secrets(value.get_secret_value())
     if isinstance(value, timedelta):

@@ -18,10 +18,13 @@ def health_routes(
     *,
     readiness: Readiness,
     telemetry: Telemetry,
-    guarantee: Guarantee,
+    guarantee: Guarantee | None,
     describe: Callable[[], dict[str, object]],
 ) -> Sequence[web.AbstractRouteDef]:
-    """The routes; `describe` gives what else /readyz tells (the policy, the model, the lanes)."""
+    """The routes; `describe` gives what else /readyz tells (the policy, the model, the lanes).
+
+    `guarantee` None: this process delivers nothing, and tells of none.
+    """
 
     async def healthz(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -30,7 +33,7 @@ def health_routes(
         body = {
             "ready": readiness.is_ready,
             "waiting": readiness.reasons,
-            "guarantee": guarantee,
+            **({} if guarantee is None else {"guarantee": guarantee}),
             **describe(),
         }
         return web.Response(

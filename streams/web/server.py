@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable
 
 from aiohttp import web
+from ticketgate.streams.web.errors import json_errors
 
 log = logging.getLogger(__name__)
 
@@ -20,9 +21,13 @@ class WebServer:
     """An aiohttp server. `port` 0 takes a free port; `address` tells which, once started."""
 
     def __init__(self, routes: Iterable[web.AbstractRouteDef], *, bind: str, port: int) -> None:
-        application = web.Application()
+        application = web.Application(middlewares=[json_errors])
         application.add_routes(routes)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_TIMEOUT_S)
+        # Bodies are taken as they are sent: aiohttp would log a traceback for each that is not what its
+        # Content-Encoding says, and a small one could unfold into a large one.
+        self._runner = web.AppRunner(
+            application, access_log=None, shutdown_timeout=SHUTDOWN_TIMEOUT_S, auto_decompress=False
+        )
         self._bind = bind
         self._port = port
 
@@ -36,7 +41,7 @@ class WebServer:
         """Listen. Raises OSError if the port is taken."""
         await self._runner.setup()
         await web.TCPSite(self._runner, self._bind, self._port).start()
-        log.info("web port http://%s: /healthz /readyz /metrics", self.address)
+        log.info("web port http://%s", self.address)
 
     async def stop(self) -> None:
         """Stop listening."""
