@@ -19,7 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from ticketgate.codecs.decision import DECISION_SCHEMA, DecisionDocument
 from ticketgate.codecs.ticket import TICKET_SCHEMA, TicketDocument
 
-__all__ = ["schema_files", "write_schemas"]
+__all__ = ["json_schema", "schema_files", "write_schemas"]
 
 _DOCUMENTS: dict[str, Any] = {TICKET_SCHEMA: TicketDocument, DECISION_SCHEMA: DecisionDocument}
 
@@ -33,14 +33,16 @@ class _Plain(GenerateJsonSchema):
 
 def schema_files() -> dict[str, bytes]:
     """Each file's name, as `ticket-1.json`, and what must stand in it: a JSON Schema of draft 2020-12."""
-    return {
-        f"{name.replace('/', '-')}.json": orjson.dumps(
-            {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-            | TypeAdapter(document).json_schema(schema_generator=_Plain),
-            option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
-        )
-        for name, document in _DOCUMENTS.items()
-    }
+    return {f"{name.replace('/', '-')}.json": json_schema(document) for name, document in _DOCUMENTS.items()}
+
+
+def json_schema(document: Any) -> bytes:
+    """The JSON Schema of a pydantic document, indented, with a newline at its end."""
+    return orjson.dumps(
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+        | TypeAdapter(document).json_schema(schema_generator=_Plain),
+        option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+    )
 
 
 def write_schemas(folder: Path) -> None:

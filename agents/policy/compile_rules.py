@@ -51,6 +51,7 @@ def _rule(names: Resolver, written: RuleDocument, place: Path) -> Rule | None:
     return Rule(
         id=written.id if written.id is not None else sentences.default_id(sentence),
         message=written.message if written.message is not None else sentence,
+        sentence=sentence,
         constraint=constraint,
         entangled=_entangled(names, constraint),
     )

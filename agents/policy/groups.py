@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -30,24 +31,29 @@ class Group:
 
 def groups(policy: Policy) -> tuple[Group, ...]:
     """The policy's groups, in the order of their first questions; each question is in exactly one."""
-    group_of = {question_id: question_id for question_id in policy.ids}
+    return connected([outcomes(name, policy.question(name)) for name in policy.ids], policy.rules)
+
+
+def connected(questions: Sequence[Outcomes], rules: Sequence[Rule]) -> tuple[Group, ...]:
+    """Questions in the groups that rules make of them, in the order of their first questions."""
+    group_of = {each.question_id: each.question_id for each in questions}
 
     def root(question_id: str) -> str:
         while group_of[question_id] != question_id:
             question_id = group_of[question_id]
         return question_id
 
-    for rule in policy.rules:
+    for rule in rules:
         first, *others = sorted(questions_of(rule.constraint))
         for other in others:
             group_of[root(other)] = root(first)
     members: dict[str, list[Outcomes]] = {}
-    for question_id in policy.ids:
-        members.setdefault(root(question_id), []).append(outcomes(question_id, policy.question(question_id)))
-    rules: dict[str, list[Rule]] = {}
-    for rule in policy.rules:
-        rules.setdefault(root(min(questions_of(rule.constraint))), []).append(rule)
-    return tuple(Group(tuple(each), tuple(rules.get(name, ()))) for name, each in members.items())
+    for each in questions:
+        members.setdefault(root(each.question_id), []).append(each)
+    theirs: dict[str, list[Rule]] = {}
+    for rule in rules:
+        theirs.setdefault(root(min(questions_of(rule.constraint))), []).append(rule)
+    return tuple(Group(tuple(each), tuple(theirs.get(name, ()))) for name, each in members.items())
 
 
 def questions_of(constraint: Constraint) -> frozenset[str]:

@@ -144,7 +144,7 @@ def _labels(policy: Policy, logic: Logic) -> Iterator[Finding]:
                     remedy="loosen a rule, or decide without asking",
                     subjects=(name,),
                     core=by,
-                    example=logic.example(without),
+                    example=logic.witness(without),
                     line=line,
                 )
                 # Of a choice or score the other labels are then never accepted, which is the same news.
@@ -160,7 +160,7 @@ def _labels(policy: Policy, logic: Logic) -> Iterator[Finding]:
                         remedy="loosen a rule, if tickets with it should be accepted",
                         subjects=(name,),
                         core=by,
-                        example=logic.example(with_it),
+                        example=logic.witness(with_it),
                         line=line,
                     )
 
@@ -189,7 +189,7 @@ def _pairs(policy: Policy, logic: Logic) -> Iterator[Finding]:
                 remedy="loosen a rule, if they may stand together",
                 subjects=(first, second),
                 core=by,
-                example=logic.example(both),
+                example=logic.witness(both),
                 line=_first_line(policy, by),
             )
 
@@ -206,7 +206,7 @@ def _rules(policy: Policy, logic: Logic, *, is_satisfiable: bool) -> Iterator[Fi
                 remedy="remove it, or write what was meant",
                 subjects=(rule.id,),
                 core=(rule.id,),
-                example=logic.example(ANYTHING),
+                example=logic.witness(ANYTHING),
                 line=line,
             )
         elif (earlier := next((each for each in telling if logic.same(each, rule)), None)) is not None:
@@ -216,7 +216,7 @@ def _rules(policy: Policy, logic: Logic, *, is_satisfiable: bool) -> Iterator[Fi
                 remedy="remove one of them",
                 subjects=(rule.id,),
                 core=(earlier.id,),
-                example=logic.example(Case(broken=rule)),
+                example=logic.witness(Case(broken=rule)),
                 line=line,
             )
         else:
@@ -236,6 +236,6 @@ def _rules(policy: Policy, logic: Logic, *, is_satisfiable: bool) -> Iterator[Fi
             remedy="remove it, unless its message is wanted beside theirs",
             subjects=(rule.id,),
             core=by,
-            example=logic.example(breaking),
+            example=logic.witness(breaking),
             line=policy.line_of_rule(rule.id),
         )

@@ -31,7 +31,7 @@ def unmet_effects(policy: Policy, examined: Sequence[Logic]) -> Iterator[Finding
                     remedy="mend its condition, or loosen a rule",
                     subjects=(effect.tool,),
                     core=by,
-                    example=logic.example(wanted),
+                    example=logic.witness(wanted),
                     line=policy.line_of_effect(effect.place),
                 )
                 break
@@ -134,7 +134,7 @@ def missing_examples(policy: Policy) -> Iterator[Finding]:
         if kinds:
             yield Finding(
                 code="examples_missing",
-                message=f'question "{question_id}" has no example {" and none ".join(kinds)}',
+                message=f'question "{question_id}" lacks the example{"s"[: len(kinds) - 1]} {", ".join(kinds)}',
                 remedy=f"write [questions.{question_id}.examples] with a state that fits, one that means another"
                 " label, and one that leaves it unclear",
                 subjects=(question_id,),

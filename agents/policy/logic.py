@@ -50,8 +50,9 @@ class Logic(Protocol):
         """Whether some assignment of the case keeps all of these rules."""
         ...
 
-    def example(self, case: Case) -> tuple[str, ...] | None:
-        """The labels, sorted, of one assignment of the case, whatever rules it breaks; None if there is none."""
+    def witness(self, case: Case, kept: Sequence[Rule] = ()) -> tuple[str, ...] | None:
+        """The labels, sorted, of one assignment of the case that keeps these rules, whatever others it breaks, and
+        always the same one; None if there is none."""
         ...
 
     def same(self, one: Rule, other: Rule) -> bool:
@@ -96,9 +97,9 @@ class Enumerated:
         keeping = self._accepted if kept is self.group.rules else self._keeping(kept)
         return keeping & self._of(case) != 0
 
-    def example(self, case: Case) -> tuple[str, ...] | None:
+    def witness(self, case: Case, kept: Sequence[Rule] = ()) -> tuple[str, ...] | None:
         """See Logic."""
-        return self._space.example(self._of(case))
+        return self._space.example(self._keeping(kept) & self._of(case))
 
     def same(self, one: Rule, other: Rule) -> bool:
         """See Logic."""

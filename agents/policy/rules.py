@@ -60,11 +60,13 @@ Constraint = Implies | Iff | Forbid | Count
 class Rule:
     """A constraint with the name and the sentence under which people meet it.
 
+    sentence: what the constraint says, whatever the author's message.
     entangled: of each question that several of its atoms name, what it can select, one set for each outcome.
     """
 
     id: str
     message: str
+    sentence: str
     constraint: Constraint
     entangled: tuple[tuple[str, tuple[frozenset[str], ...]], ...] = ()
 

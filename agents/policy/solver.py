@@ -50,7 +50,7 @@ class Solved:
             self._labels.update((name, self._new()) for name in names)
             if None not in each.labels:
                 self._exactly_one([self._labels[name] for name in names])
-        # What `example` looks for is mostly an assignment with few labels.
+        # What `witness` looks for is mostly an assignment with few labels.
         self._solver.set_phases([-literal for literal in self._labels.values()])
         self._holds = {rule.id: self._constraint(rule.constraint) for rule in group.rules}
         self._seen: deque[frozenset[int]] = deque(maxlen=_MODELS_KEPT)
@@ -66,10 +66,10 @@ class Solved:
             self._seen.append(model)
         return model is not None
 
-    def example(self, case: Case) -> tuple[str, ...] | None:
+    def witness(self, case: Case, kept: Sequence[Rule] = ()) -> tuple[str, ...] | None:
         """See Logic. Of all assignments it is the one that enumeration shows: the last question's outcome is the
         earliest that there is, then the last but one's, and so on."""
-        fixed = self._of(case)
+        fixed = [*self._of(case), *(self._holds[rule.id] for rule in kept)]
         model = self._model(fixed)
         if model is None:
             return None
@@ -104,7 +104,8 @@ class Solved:
         return self._last
 
     def _atom(self, atom: Atom) -> int:
-        literal = self._any([self._labels[name] for name in sorted(atom.members)])
+        # A label that is left out of the group is one that no assignment has.
+        literal = self._any([self._labels[name] for name in sorted(atom.members) if name in self._labels])
         return -literal if atom.negated else literal
 
     def _constraint(self, constraint: Constraint) -> int:

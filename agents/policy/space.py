@@ -109,7 +109,8 @@ class Space:
     def _holding(self, atom: Atom) -> int:
         found = 0
         for member in atom.members:
-            found |= self._having[member]
+            # A label that is left out of the space is one that no assignment has.
+            found |= self._having.get(member, 0)
         return self._without(found) if atom.negated else found
 
     def _counted(self, atoms: tuple[Atom, ...], least: int, most: int) -> int:
