@@ -25,6 +25,7 @@ COMMANDS = {
     "serve": ("serve", "Answer System One requests on the web port, without a broker."),
     "run": ("run", "Answer a System One request with the local model."),
     "check": ("check", "Give the verdict on answers under a policy."),
+    "policy": ("policy", "Check, try, show and compare policies."),
     "audit": ("audit", "Account for every input: duplicate, missing, pending."),
     "claims": ("claims", "Show a claim, or rebuild lost claims from the outputs."),
     "replay": ("replay", "Set the group's offsets back on purpose."),

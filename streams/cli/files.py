@@ -20,17 +20,29 @@ def named(path: Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
-def read_json(path: Path) -> JsonValue:
-    """A JSON file, read as strictly as a record. Raises `CommandError`."""
-    from ticketgate.codecs.strict import Malformed, decode
-
+def read_bytes(path: Path) -> bytes:
+    """A file's content. Raises `CommandError`."""
     try:
-        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as err:
         raise CommandError(
             f"cannot read {path}: {err.strerror}; name a readable file, or - for stdin"
         ) from err
-    value = decode(data, max_bytes=MAX_FILE_BYTES)
+
+
+def read_text(path: Path) -> str:
+    """A file's text, in UTF-8. Raises `CommandError`."""
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as err:
+        raise CommandError(f"{named(path)}: not UTF-8 at byte {err.start}; save it as UTF-8") from err
+
+
+def read_json(path: Path) -> JsonValue:
+    """A JSON file, read as strictly as a record. Raises `CommandError`."""
+    from ticketgate.codecs.strict import Malformed, decode
+
+    value = decode(read_bytes(path), max_bytes=MAX_FILE_BYTES)
     if isinstance(value, Malformed):
         raise CommandError(f"{named(path)}: {value.reason}; give one JSON value")
     return value
