@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.errors import CommitFailedError
 from aiokafka.protocol.admin import DeleteGroupsRequest
 from redis.asyncio import Redis
@@ -68,9 +69,28 @@ def delete_group(gate: Deployment) -> None:
         await client.start()
         try:
             coordinator = await client.find_coordinator(gate.name)
-            response = await client._send_request(DeleteGroupsRequest([gate.name]), coordinator)
+            response: Any = await client._send_request(DeleteGroupsRequest([gate.name]), coordinator)
             ((_, error_code),) = response.results
             assert error_code == 0, error_code
+        finally:
+            await client.close()
+
+    asyncio.run(act())
+
+
+def remove_inputs(gate: Deployment, before: Mapping[int, int]) -> None:
+    """As retention does: what lies below an offset of each partition of tickets is gone."""
+
+    async def act() -> None:
+        client = AIOKafkaAdminClient(bootstrap_servers=gate.bootstrap)
+        await client.start()
+        try:
+            await client.delete_records(
+                {
+                    TopicPartition(gate.topic("tickets"), number): RecordsToDelete(before_offset=to)
+                    for number, to in before.items()
+                }
+            )
         finally:
             await client.close()
 

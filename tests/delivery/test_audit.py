@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from aiokafka import ConsumerRecord
-from ticketgate.codecs.headers import dead_letter_headers, record_headers
-from ticketgate.codecs.identity import Coordinate, collision_key
-from ticketgate.codecs.malformed import Malformed
-from ticketgate.codecs.verdict import Stage
-from ticketgate.store.claims import Claim
+from aiokafka import AIOKafkaProducer
+from ticketgate.codecs.headers import record_headers
+from ticketgate.codecs.identity import Coordinate
 from ticketgate.streams.audit import (
     MOST_NAMED,
     OUTCOMES,
@@ -23,54 +21,15 @@ from ticketgate.streams.audit import (
     OutputsSince,
     account,
 )
-from ticketgate.streams.intake import take_in
 from ticketgate.streams.outcomes import Outcomes, Repeated
-from ticketgate.streams.records import OutputTopics
+from ticketgate.streams.scanning import open_scanner
+from ticketgate.streams.settings import load_settings
 
 from .conftest import NewDeployment
 from .deployment import Deployment, Sent, ticket
 from .meddling import commit, send_to
 from .policies import FIXED_ANSWERS, SEED_POLICY
-
-NAMESPACE = "test"
-TOPICS = OutputTopics("dispatch", "review", "dead-letter")
-DAY_MS = 86_400_000
-TTL_MS = 14 * DAY_MS
-NOW_MS = 100 * DAY_MS
-
-Record = ConsumerRecord
-
-
-def record(
-    topic: str, offset: int, value: bytes | None, *, at_ms: int = NOW_MS, headers: Sequence = ()
-) -> Record:
-    return ConsumerRecord(topic, 0, offset, at_ms, 0, None, value, None, 0, 0, tuple(headers))
-
-
-def sent(offset: int, ticket_id: str, state: str = "text", *, at_ms: int = NOW_MS) -> Record:
-    return record("tickets", offset, json.dumps({"id": ticket_id, "state": state}).encode(), at_ms=at_ms)
-
-
-def claim_of(ticket_record: Record) -> Claim:
-    (arrival,) = take_in([ticket_record], namespace=NAMESPACE, max_bytes=2**18).arrivals
-    return arrival.claim
-
-
-def decided(
-    made_from: Record, topic: str = "dispatch", *, is_collision: bool = False, at_ms: int = NOW_MS
-) -> Record:
-    claim = claim_of(made_from)
-    key = collision_key(claim.key, claim.fingerprint) if is_collision else claim.key
-    headers = record_headers(
-        idempotency_key=key, fingerprint=claim.fingerprint, coordinate=claim.coordinate, schema="decision/1"
-    )
-    return record(topic, 0, b"{}", at_ms=at_ms, headers=headers)
-
-
-def dead(made_from: Record) -> Record:
-    coordinate = Coordinate("tickets", 0, made_from.offset)
-    headers = dead_letter_headers(Malformed(Stage.PARSE, "not_json", "not JSON"), coordinate)
-    return record("dead-letter", 0, made_from.value, headers=headers)
+from .sample_records import NAMESPACE, NOW_MS, TOPICS, TTL_MS, Record, claim_of, dead, decided, record, sent
 
 
 def audit(
@@ -297,6 +256,25 @@ class TestADeployment:
         assert f"missing: {gate.topic('tickets')}:0:1, key " in done.stdout
         assert "duplicate: key " in done.stdout
 
+    async def test_what_an_open_transaction_holds_is_waited_for(self, deploy: NewDeployment) -> None:
+        """Its end may be written to the group's offsets already, and not yet to the outputs."""
+        gate = await asyncio.to_thread(deploy, partitions="1")
+        settings = load_settings(environment=gate.environment).settings
+        async with (
+            AIOKafkaProducer(bootstrap_servers=gate.bootstrap, transactional_id=gate.name) as producer,
+            open_scanner(settings) as scanner,
+        ):
+            await producer.begin_transaction()
+            await producer.send_and_wait(gate.topic("dispatch"), b"held")
+            extents = await scanner.extents(await scanner.partitions(gate.topic("dispatch")))
+
+            reading = asyncio.ensure_future(anext(scanner.read(extents)))
+            done, _ = await asyncio.wait([reading], timeout=2)
+            assert not done
+            await producer.commit_transaction()
+
+            assert [each.value for each in await reading] == [b"held"]
+
     def test_it_says_that_redis_did_not_answer(self, deploy: NewDeployment) -> None:
         gate = deploy(redis="redis://127.0.0.1:1/0")
 
@@ -316,9 +294,11 @@ class TestADeployment:
 
 def until_nothing_is_pending(gate: Deployment) -> str:
     """The audit's JSON, once the committed offset has reached the end."""
+    seen = ""
     for _ in range(50):
         done = gate.run("audit", "--json")
-        if json.loads(done.stdout)["pending"] == 0:
-            break
-    assert done.returncode == 0, done.stdout
-    return str(done.stdout)
+        assert done.returncode == 0, done.stdout
+        seen = done.stdout
+        if json.loads(seen)["pending"] == 0:
+            return seen
+    raise AssertionError(f"still pending: {seen}")

@@ -35,12 +35,15 @@ def gate(deploy: NewDeployment) -> Deployment:
     )
 
 
-def decide(gate: Deployment, numbers: range, *, in_all: int) -> None:
-    """A worker decides tickets of these numbers and is stopped; then there are `in_all` records."""
+def decide(gate: Deployment, *numbers: range) -> None:
+    """A worker decides the tickets of these numbers, one range after the other, and is stopped."""
+    in_all = len(gate.committed("dispatch", "review"))
     worker = gate.start_worker()
     worker.wait_ready()
-    gate.send(ticket(f"T-{n}") for n in numbers)
-    gate.wait_for_records(in_all, "dispatch", "review")
+    for each in numbers:
+        gate.send(ticket(f"T-{n}") for n in each)
+        in_all += len(each)
+        gate.wait_for_records(in_all, "dispatch", "review")
     assert worker.stop() == 0
 
 
@@ -80,7 +83,7 @@ class TestRedisIsEmptied:
     def test_lanes_refuse_until_claims_are_rebuilt_and_duplicates_stay_suppressed(
         self, gate: Deployment
     ) -> None:
-        decide(gate, range(60), in_all=60)
+        decide(gate, range(60))
         claims = keys_of(gate, "claim")
         redis_call(gate.redis_url, "FLUSHALL")
         worker = gate.start_worker()
@@ -95,7 +98,7 @@ class TestRedisIsEmptied:
         duplicates_are_suppressed(gate, worker, range(60))
 
     def test_a_dry_run_changes_nothing_and_a_second_run_neither(self, gate: Deployment) -> None:
-        decide(gate, range(20), in_all=20)
+        decide(gate, range(20))
         redis_call(gate.redis_url, "FLUSHALL")
 
         dry = gate.run("claims", "rebuild", "--dry-run", "--json")
@@ -107,7 +110,7 @@ class TestRedisIsEmptied:
         assert (second["restored"], second["present"], second["bound_identity"]) == (0, 20, False)
 
     def test_a_claim_lives_for_what_is_left_by_its_records_time(self, gate: Deployment) -> None:
-        decide(gate, range(1), in_all=1)
+        decide(gate, range(1))
         redis_call(gate.redis_url, "FLUSHALL")
 
         gate.run("claims", "rebuild")
@@ -134,7 +137,7 @@ class TestRedisIsEmptied:
         assert "derived key: " in shown
 
     def test_a_claim_that_contradicts_the_outputs_is_reported_and_not_changed(self, gate: Deployment) -> None:
-        decide(gate, range(10), in_all=10)
+        decide(gate, range(10))
         name = keys_of(gate, "claim")[0]
         other = f"{gate.topic('tickets')}:0:999:{'0' * 64}"
         redis_call(gate.redis_url, "SET", name, other)
@@ -147,7 +150,7 @@ class TestRedisIsEmptied:
         assert redis_call(gate.redis_url, "GET", name) == other
 
     def test_the_groups_offsets_lost_as_well_are_taken_from_the_outputs(self, gate: Deployment) -> None:
-        decide(gate, range(40), in_all=40)
+        decide(gate, range(40))
         redis_call(gate.redis_url, "FLUSHALL")
         delete_group(gate)
         refused = gate.run("claims", "rebuild")
@@ -171,9 +174,9 @@ class TestRedisIsCutBack:
         self, kafka: Kafka, tmp_path: Path, valkey: Valkey, gate: Deployment
     ) -> None:
         folder, older = tmp_path / "valkey", tmp_path / "older"
-        decide(gate, range(40), in_all=40)
+        decide(gate, range(40))
         shutil.copytree(folder / "appendonlydir", older)
-        decide(gate, range(40, 70), in_all=70)
+        decide(gate, range(40, 70))
         valkey.kill()
         shutil.rmtree(folder / "appendonlydir")
         shutil.copytree(older, folder / "appendonlydir")
@@ -190,7 +193,7 @@ class TestRedisIsCutBack:
 
     def test_a_batch_cut_in_two_is_noticed(self, gate: Deployment) -> None:
         """The log is cut between a batch's claims and the mark that follows them."""
-        decide(gate, range(30), in_all=30)
+        decide(gate, range(30))
         for partition in range(PARTITIONS):
             mark = f"ticketgate:{gate.name}:claimed:{gate.topic('tickets')}:{partition}"
             redis_call(gate.redis_url, "DECR", mark)
@@ -207,7 +210,7 @@ class TestRedisIsCutBack:
 
 class TestAnotherDeployment:
     def test_another_group_name_is_refused_until_it_is_set_back(self, gate: Deployment) -> None:
-        decide(gate, range(10), in_all=10)
+        decide(gate, range(10))
         worker = gate.start_worker(GROUP=f"{gate.name}-other")
 
         wait_for_refusal(worker, "belongs to group", remedy="set it back")
@@ -218,7 +221,7 @@ class TestAnotherDeployment:
         duplicates_are_suppressed(gate, worker, range(10))
 
     def test_claims_are_not_rebuilt_for_another_group(self, gate: Deployment) -> None:
-        decide(gate, range(10), in_all=10)
+        decide(gate, range(10))
 
         done = gate.run("claims", "rebuild", "--group", f"{gate.name}-other")
 
@@ -227,7 +230,7 @@ class TestAnotherDeployment:
         assert "set TICKETGATE_GROUP" in done.stderr
 
     def test_another_cluster_is_refused_until_the_namespace_is_another(self, gate: Deployment) -> None:
-        decide(gate, range(10), in_all=10)
+        decide(gate, range(10))
         identity = f"ticketgate:{gate.name}:identity"
         cluster = redis_call(gate.redis_url, "HGET", identity, "cluster")
         redis_call(gate.redis_url, "HSET", identity, "cluster", "another")

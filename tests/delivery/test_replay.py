@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from .conftest import NewDeployment
-from .deployment import Deployment, ticket
-from .meddling import commit, committed_offset, delete_group, redis_call
+from .deployment import Deployment
+from .meddling import commit, committed_offset, delete_group, keys_of, redis_call, remove_inputs
 from .policies import FIXED_ANSWERS, SEED_POLICY
 from .test_claims_rebuild import decide, duplicates_are_suppressed, ids, wait_for_refusal
 
@@ -35,8 +35,7 @@ def replay(gate: Deployment, *arguments: str) -> dict[str, Any]:
 
 def decide_in_batches(gate: Deployment) -> None:
     """60 tickets, decided in at least two batches a partition, so that each has a `committed` mark."""
-    decide(gate, range(30), in_all=30)
-    decide(gate, range(30, 60), in_all=60)
+    decide(gate, range(30), range(30, 60))
 
 
 class TestOffsetsWereReset:
@@ -70,6 +69,22 @@ class TestOffsetsWereReset:
         worker = gate.start_worker()
         worker.wait_ready()
         duplicates_are_suppressed(gate, worker, range(60))
+
+    def test_inputs_that_retention_removed_meanwhile_are_not_taken_for_unread(self, gate: Deployment) -> None:
+        """As void ones their claims could be taken over by copies sent later."""
+        decide_in_batches(gate)
+        ends = {partition: committed_offset(gate, partition) or 0 for partition in range(2)}
+        commit(gate, {0: 0, 1: 0})
+        remove_inputs(gate, ends)
+
+        replay(gate, "marks", "--yes")
+
+        worker = gate.start_worker()
+        worker.wait_ready()
+        assert keys_of(gate, "void") == []
+        duplicates_are_suppressed(gate, worker, range(60))
+        audited = json.loads(gate.run("audit", "--json").stdout)
+        assert (audited["outputs_of_past_inputs"], audited["lost_unread"]) == (60, 0)
 
     def test_where_nothing_was_reset_there_is_nothing_to_do(self, gate: Deployment) -> None:
         decide_in_batches(gate)
@@ -125,29 +140,27 @@ class TestADeliberateReplay:
         assert ids(gate.wait_for_records(65, "dispatch", "review")).total() == 65
 
     def test_from_a_time(self, gate: Deployment) -> None:
-        decide(gate, range(30), in_all=30)
+        decide(gate, range(30))
         between = datetime.now(UTC)
-        decide(gate, range(30, 60), in_all=60)
+        decide(gate, range(30, 60))
 
         assert replay(gate, between.isoformat())["emitted_again"] == 30
         later = replay(gate, (between + timedelta(hours=1)).isoformat())
         assert later["emitted_again"] == 0
 
-    def test_a_place_further_on_is_refused(self, gate: Deployment) -> None:
-        decide_in_batches(gate)
-        gate.send(ticket(f"N-{n}") for n in range(20))
-
-        done = gate.run("replay", "--replay-from", "1000", "--partition", "0", "--yes")
-
-        assert done.returncode == 2
-        assert "would be passed over" in done.stderr
-
-    def test_an_offset_means_one_partition(self, gate: Deployment) -> None:
+    def test_a_place_that_would_pass_over_tickets_or_is_none_is_refused(self, gate: Deployment) -> None:
         decide_in_batches(gate)
 
-        done = gate.run("replay", "--replay-from", "3")
+        refusals = [
+            gate.run("replay", "--yes", "--replay-from", *place)
+            for place in (("1000", "--partition", "0"), ("3",), ("3", "--partition", "7"), ("yesterday",))
+        ]
 
-        assert (done.returncode, "--partition" in done.stderr) == (2, True)
+        assert [done.returncode for done in refusals] == [2, 2, 2, 2]
+        assert "would be passed over" in refusals[0].stderr
+        assert "name it with --partition" in refusals[1].stderr
+        assert "choose one of 0 to 1" in refusals[2].stderr
+        assert "must be marks, beginning, an offset or a time" in refusals[3].stderr
 
     def test_while_workers_run_it_is_refused(self, gate: Deployment) -> None:
         decide_in_batches(gate)

@@ -1,0 +1,55 @@
+"""Records of tickets and of the outputs made from them, for what reads topics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from aiokafka import ConsumerRecord
+from ticketgate.codecs.headers import dead_letter_headers, record_headers
+from ticketgate.codecs.identity import Coordinate, collision_key
+from ticketgate.codecs.malformed import Malformed
+from ticketgate.codecs.verdict import Stage
+from ticketgate.store.claims import Claim
+from ticketgate.streams.intake import take_in
+from ticketgate.streams.records import OutputTopics
+
+NAMESPACE = "test"
+TOPICS = OutputTopics("dispatch", "review", "dead-letter")
+DAY_MS = 86_400_000
+TTL_MS = 14 * DAY_MS
+NOW_MS = 100 * DAY_MS
+
+Record = ConsumerRecord
+
+
+def record(
+    topic: str, offset: int, value: bytes | None, *, at_ms: int = NOW_MS, headers: Sequence = ()
+) -> Record:
+    return ConsumerRecord(topic, 0, offset, at_ms, 0, None, value, None, 0, 0, tuple(headers))
+
+
+def sent(offset: int, ticket_id: str, state: str = "text", *, at_ms: int = NOW_MS) -> Record:
+    return record("tickets", offset, json.dumps({"id": ticket_id, "state": state}).encode(), at_ms=at_ms)
+
+
+def claim_of(ticket_record: Record) -> Claim:
+    (arrival,) = take_in([ticket_record], namespace=NAMESPACE, max_bytes=2**18).arrivals
+    return arrival.claim
+
+
+def decided(
+    made_from: Record, topic: str = "dispatch", *, is_collision: bool = False, at_ms: int = NOW_MS
+) -> Record:
+    claim = claim_of(made_from)
+    key = collision_key(claim.key, claim.fingerprint) if is_collision else claim.key
+    headers = record_headers(
+        idempotency_key=key, fingerprint=claim.fingerprint, coordinate=claim.coordinate, schema="decision/1"
+    )
+    return record(topic, 0, b"{}", at_ms=at_ms, headers=headers)
+
+
+def dead(made_from: Record) -> Record:
+    coordinate = Coordinate("tickets", 0, made_from.offset)
+    headers = dead_letter_headers(Malformed(Stage.PARSE, "not_json", "not JSON"), coordinate)
+    return record("dead-letter", 0, made_from.value, headers=headers)
