@@ -1,0 +1,21 @@
+"""Exactly once under a storm of faults, on real brokers and a real Redis. About two and a half minutes a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from .run import run
+
+pytestmark = [pytest.mark.chaos, pytest.mark.kafka, pytest.mark.redis]
+
+
+@pytest.mark.parametrize(("seed", "brokers"), [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 3)])
+def test_a_storm_of_faults_repeats_nothing_and_loses_nothing(seed: int, brokers: int) -> None:
+    report = run(seed=seed, tickets=20_000, brokers=brokers)
+
+    print(json.dumps(asdict(report)))
+    assert sum(report.faults.values()) >= 30
+    assert report.is_clean, report
