@@ -16,13 +16,14 @@ PACKAGES := codecs store agents streams
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help venv install demo test lint types unit chaos kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+.PHONY: help venv install demo test lint types unit chaos conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
 
 help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
 	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
 	@echo 'make lint|types|unit   the parts of make test'
 	@echo 'make chaos        the long tests'
+	@echo 'make conformance  the System One conformance suite against `ticketgate serve`; keeps its report'
 	@echo 'make install      the virtual environment in .venv, with the command .venv/bin/ticketgate'
 	@echo 'make kafka-jars   fetch Apache Kafka (44 MB, once; needs Java 17 or newer, and Maven)'
 	@echo 'make kafka        Apache Kafka on 127.0.0.1:9092 until Ctrl-C, data in KAFKA_DATA ($(KAFKA_DATA))'
@@ -85,6 +86,9 @@ unit: install
 
 chaos: install kafka-jars
 	$(BIN)/pytest -m chaos
+
+conformance: install
+	KEEP_CONFORMANCE=1 $(BIN)/pytest -m conformance tests/systemone
 
 # --- Apache Kafka and Redis without Docker ----------------------------------------------------------------------
 
