@@ -79,7 +79,11 @@ class Assignment(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
         self._telemetry.lanes(0)
         if not ending:
             return
-        for task in ending.values():
+        for lane, task in ending.items():
+            # A cancellation alone can get lost: before Python 3.12 asyncio.wait_for, with which redis-py sends,
+            # swallows one that comes in the moment in which the sending ends. Such a lane would go on beside its
+            # successor, and each would fence the other.
+            lane.drain()
             task.cancel()
         _, late = await asyncio.wait(ending.values(), timeout=HANDOVER_TIMEOUT_S)
         for lane in ending:

@@ -1,0 +1,59 @@
+"""Rebalances to lanes: what is taken away ends, whatever becomes of its cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ticketgate.streams.assignment import Assignment
+from ticketgate.streams.readiness import Readiness
+from ticketgate.streams.telemetry import Telemetry
+
+from .fakes import SOURCE
+
+
+class SwallowsItsCancellation:
+    """A lane in whose step a cancellation gets lost, as in asyncio.wait_for before Python 3.12."""
+
+    name = "lane tickets:0"
+
+    def __init__(self) -> None:
+        self.is_drained = asyncio.Event()
+        self.steps = 0
+
+    async def run(self) -> None:
+        while not self.is_drained.is_set():
+            self.steps += 1
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                continue
+
+    def drain(self) -> None:
+        self.is_drained.set()
+
+
+class Consumer:
+    """Takes a pause."""
+
+    def pause(self, *_: object) -> None: ...
+
+
+async def test_a_lane_whose_cancellation_gets_lost_ends_all_the_same() -> None:
+    lane = SwallowsItsCancellation()
+    new_lane: Any = lambda _: lane  # noqa: E731
+    assignment = Assignment(
+        Consumer(),  # type: ignore[arg-type]
+        new_lane=new_lane,
+        telemetry=Telemetry(),
+        readiness=Readiness(),
+        on_assigned=lambda: None,
+    )
+    assignment.on_partitions_assigned([SOURCE])
+    while not lane.steps:
+        await asyncio.sleep(0)
+
+    async with asyncio.timeout(1):
+        await assignment.on_partitions_revoked([SOURCE])
+
+    assert lane.steps == 1
