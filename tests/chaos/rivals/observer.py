@@ -14,8 +14,9 @@ from aiokafka.structs import OffsetAndMetadata
 
 from .books import Content, Place
 
-# A committed record is there at once; a reader that gets nothing for so long has read what it can.
-READ_TIMEOUT_MS = 5_000
+POLL_MS = 1_000
+# A reader that does not come to the end by then has not read everything: what it misses must not be called lost.
+READ_TIMEOUT_S = 120.0
 STATE = 2  # the field of a described group that says Stable
 
 
@@ -106,12 +107,14 @@ class Observer:
             for partition in partitions:
                 reader.seek(partition, 0)
             found: list[tuple[int, int, bytes]] = []
-            for partition in partitions:
-                while await reader.position(partition) < ends[partition]:
-                    polled = await reader.getmany(partition, timeout_ms=READ_TIMEOUT_MS)
-                    if not (records := polled.get(partition)):
-                        break
-                    found += [(each.partition, each.offset, each.value or b"") for each in records]
+            async with asyncio.timeout(READ_TIMEOUT_S):
+                for partition in partitions:
+                    while await reader.position(partition) < ends[partition]:
+                        polled = await reader.getmany(partition, timeout_ms=POLL_MS)
+                        found += [
+                            (each.partition, each.offset, each.value or b"")
+                            for each in polled.get(partition, [])
+                        ]
             return found
 
     def _reader(

@@ -48,8 +48,8 @@ class Outcome:
     logs: str
 
 
-def run(contender: Contender, *, seed: int, tickets: int, logs: Path) -> Outcome:
-    """One run; the logs of workers and broker are kept in `logs`."""
+def run(contender: Contender, *, seed: int, tickets: int, logs: Path, is_calm: bool = False) -> Outcome:
+    """One run; the logs of workers and broker are kept in `logs`. Calm, no fault happens: the control."""
     load = workload(seed, tickets)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ticketgate-rivals-")))
@@ -73,7 +73,10 @@ def run(contender: Contender, *, seed: int, tickets: int, logs: Path) -> Outcome
         scene = Scene(gate, kafka, valkey, SESSION_S, random.Random(seed), gate.start_worker)
         scene.start_worker()
         _wait_for(observer.is_group_stable, START_TIMEOUT_S, what=f"{contender.name} in its group")
-        storm(scene, load, is_supervised=True)
+        if is_calm:
+            gate.send(load.records)
+        else:
+            storm(scene, load, is_supervised=True)
         began = time.monotonic()
         progress = _settle(scene, observer)
         settle_s = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""A rival: a Faust agent, at least once or exactly once as RIVAL_GUARANTEE says. Run as `python faust_app.py worker`.
+"""A rival: a Faust agent, at least once or exactly once as RIVAL_GUARANTEE says.
 
 It awaits each delivery before it takes the next record, which is more than Faust's own examples do: without it, what
 waits in the producer's buffer is lost with the process.
@@ -6,6 +6,7 @@ waits in the producer's buffer is lost with the process.
 
 import json
 import os
+import sys
 
 import faust
 
@@ -18,11 +19,10 @@ app = faust.App(
     broker_heartbeat_interval=session_s / 5,
     consumer_auto_offset_reset="earliest",
     topic_disable_leader=True,
-    web_enabled=False,
     datadir=os.environ["RIVAL_FOLDER"],
 )
-tickets = app.topic(os.environ["RIVAL_TICKETS"], key_type=bytes, value_type=bytes)
-dispatch = app.topic(os.environ["RIVAL_DISPATCH"], key_type=bytes, value_type=bytes)
+tickets = app.topic(os.environ["RIVAL_TICKETS"], key_serializer="raw", value_serializer="raw")
+dispatch = app.topic(os.environ["RIVAL_DISPATCH"], key_serializer="raw", value_serializer="raw")
 
 
 @app.agent(tickets)
@@ -36,4 +36,6 @@ async def carry(stream) -> None:
 
 
 if __name__ == "__main__":
+    # Only the command line's own option keeps several workers off one web port.
+    sys.argv.append("--without-web")
     app.main()
