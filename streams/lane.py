@@ -20,9 +20,9 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping
 
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from ticketgate.streams.batch import BatchHung, BatchParts, take_batch
 from ticketgate.streams.opening import Opening, Start
 from ticketgate.streams.partition import PartitionReader
@@ -49,15 +49,6 @@ class NotAMember(LaneFault):
         super().__init__("the group does not know this worker", Handling(Action.REOPEN, "not_a_member"))
 
 
-class PositionMoved(LaneFault):
-    """The consumer gave a record from before the lane's position. It is not taken; the lane seeks again."""
-
-    def __init__(self, *, expected: int, found: int) -> None:
-        super().__init__(
-            f"expected offset {expected} or later, got {found}", Handling(Action.REOPEN, "position_moved")
-        )
-
-
 class Lane:
     """One partition's lane. Its owner awaits `run`; `drain` lets the batch under way finish, cancelling does not.
 
@@ -75,6 +66,7 @@ class Lane:
         passing: PassingOver,
         parts: BatchParts,
         batch_size: int,
+        positions: MutableMapping[TopicPartition, int],
         readiness: Readiness,
         is_member: Callable[[], Awaitable[bool]],
         on_hang: Callable[[TopicPartition, BatchHung], Awaitable[None]],
@@ -83,7 +75,7 @@ class Lane:
         self._consumer = consumer
         self._opening = opening
         self._output = output
-        self._reader = PartitionReader(consumer, source, most=batch_size)
+        self._reader = PartitionReader(consumer, source, most=batch_size, positions=positions)
         self._passing = passing
         self._parts = parts
         self._readiness = readiness
@@ -136,7 +128,7 @@ class Lane:
         self._next_offset, committed = start.next_offset, start.committed
         while not self._drained.is_set():
             try:
-                records = await self._poll(self._next_offset)
+                records = await self._reader.poll(self._next_offset)
             except UnreadableBatch as batch:
                 committed = await self._pass_over(batch, committed)
             else:
@@ -153,12 +145,6 @@ class Lane:
         passed_to = await self._passing.pass_over(batch, committed=committed, output=self._output)
         self._reader.seek(passed_to)
         return passed_to
-
-    async def _poll(self, next_offset: int) -> Sequence[ConsumerRecord]:
-        records = await self._reader.poll(next_offset)
-        if records and records[0].offset < next_offset:
-            raise PositionMoved(expected=next_offset, found=records[0].offset)
-        return records
 
     def _stands_before(self, unreadable: range | None) -> None:
         """Tell /readyz and the metrics of a batch that cannot be read, and with None that it is past."""

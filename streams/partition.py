@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from ticketgate.streams.recovery import Action, Handling, LaneFault
 from ticketgate.streams.salvage import is_about_bytes, salvage
 
 log = logging.getLogger(__name__)
@@ -19,13 +20,37 @@ log = logging.getLogger(__name__)
 POLL_MS = 200
 
 
-class PartitionReader:
-    """Reads one partition of a consumer, at most `most` records at a time."""
+class PositionMoved(LaneFault):
+    """The consumer's position is not where this reader left it. What it gave is not taken; the lane seeks again."""
 
-    def __init__(self, consumer: AIOKafkaConsumer, source: TopicPartition, *, most: int) -> None:
+    def __init__(self, *, expected: int, found: int | None) -> None:
+        super().__init__(
+            f"expected to read on at offset {expected}, not {found}",
+            Handling(Action.REOPEN, "position_moved"),
+        )
+
+
+class PartitionReader:
+    """Reads one partition of a consumer, at most `most` records at a time.
+
+    `positions` is shared by all readers of the consumer and tells where the last of them left each partition. A lane
+    that outlives its assignment for a moment reads from the same consumer as its successor: without it, either could
+    take records that the other then passes over.
+    """
+
+    def __init__(
+        self,
+        consumer: AIOKafkaConsumer,
+        source: TopicPartition,
+        *,
+        most: int,
+        positions: MutableMapping[TopicPartition, int],
+    ) -> None:
         self._consumer = consumer
         self._source = source
         self._most = most
+        self._positions = positions
+        self._next_offset = 0
         # What one salvage brought and nobody has taken yet; the consumer's position is behind it.
         self._salvaged: deque[ConsumerRecord] = deque()
 
@@ -33,11 +58,12 @@ class PartitionReader:
         """Go on at `offset`."""
         self._salvaged.clear()
         self._consumer.seek(self._source, offset)
+        self._moved_to(offset)
 
     async def poll(self, offset: int) -> Sequence[ConsumerRecord]:
         """The next records, none if there are none for a moment. `offset` is where the caller stands.
 
-        Raises aiokafka's errors, and `UnreadableBatch` as often as it is asked for one.
+        Raises `PositionMoved`, aiokafka's errors, and `UnreadableBatch` as often as it is asked for one.
         """
         if not self._salvaged:
             try:
@@ -50,15 +76,30 @@ class PartitionReader:
                 await self._salvage(offset, err)
             else:
                 records: Sequence[ConsumerRecord] = polled.get(self._source, [])
+                self._accept(records)
                 return records
         return [self._salvaged.popleft() for _ in range(min(self._most, len(self._salvaged)))]
+
+    def _accept(self, records: Sequence[ConsumerRecord]) -> None:
+        """Nothing may be awaited between the consumer's answer and this."""
+        if (found := self._positions.get(self._source)) != self._next_offset:
+            raise PositionMoved(expected=self._next_offset, found=found)
+        if records:
+            if records[0].offset < self._next_offset:
+                raise PositionMoved(expected=self._next_offset, found=records[0].offset)
+            self._moved_to(records[-1].offset + 1)
+
+    def _moved_to(self, offset: int) -> None:
+        self._next_offset = self._positions[self._source] = offset
 
     async def _salvage(self, offset: int, err: Exception) -> None:
         source = self._source
         salvaged = await salvage(self._consumer, source, offset)
+        self._accept(())
         self._salvaged.extend(salvaged.records)
         # Also lets aiokafka forget what it holds of this partition and cannot unpack.
         self._consumer.seek(source, salvaged.next_offset)
+        self._moved_to(salvaged.next_offset)
         log.warning(
             "%s:%d: aiokafka cannot read on at offset %d (%r); %d records up to %d were salvaged",
             source.topic,

@@ -16,7 +16,7 @@ from typing import Any
 
 from aiohttp import web
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import KafkaError
 from redis.exceptions import RedisError
 from ticketgate.store.claims import Claims
@@ -26,7 +26,7 @@ from ticketgate.store.keys import Keys
 from ticketgate.streams.assignment import Assignment
 from ticketgate.streams.batch import BatchHung, BatchParts
 from ticketgate.streams.conditions import Conditions
-from ticketgate.streams.deciding import Decider
+from ticketgate.streams.deciding import Decider, ReportingDecider
 from ticketgate.streams.lane import Lane
 from ticketgate.streams.opening import Opening
 from ticketgate.streams.passing import PassingOver
@@ -77,6 +77,7 @@ class Runner:
         self._conditions = Conditions(settings, self._redis)
         self._consumer: AIOKafkaConsumer | None = None
         self._assignment: Assignment | None = None
+        self._positions: dict[TopicPartition, int] = {}
         self._consuming: asyncio.Task[None] | None = None
         self._describe = describe
         self._web = WebServer(
@@ -100,7 +101,7 @@ class Runner:
                 replicas=settings.redis_replicas,
                 timeout=settings.redis_timeout,
             ),
-            decider=decider,
+            decider=ReportingDecider(decider, self._readiness),
             writer=RecordWriter(
                 OutputTopics(settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter),
                 max_bytes=settings.max_record_bytes,
@@ -146,6 +147,7 @@ class Runner:
             try:
                 await consumer.start()
                 self._consumer = consumer
+                self._positions = {}
                 self._assignment = Assignment(
                     consumer,
                     new_lane=self._new_lane,
@@ -173,7 +175,8 @@ class Runner:
             auto_offset_reset="none",
             enable_auto_commit=False,
             isolation_level="read_committed",
-            partition_assignment_strategy=(StickyPartitionAssignor,),
+            # Not the sticky one: aiokafka's gives a partition to two members after one of them was frozen.
+            partition_assignment_strategy=(RoundRobinPartitionAssignor,),
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=max(100, session_ms // 5),
             rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
@@ -195,6 +198,7 @@ class Runner:
             passing=self._passing,
             parts=self._batch_parts,
             batch_size=self._settings.batch_size,
+            positions=self._positions,
             readiness=self._readiness,
             is_member=self._is_member,
             on_hang=self._end_hung,

@@ -17,6 +17,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 from aiokafka.errors import (
+    ConsumerStoppedError,
     CorruptRecordException,
     KafkaError,
     LeaderNotAvailableError,
@@ -74,7 +75,7 @@ def is_about_bytes(error: Exception) -> bool:
     """
     if isinstance(error, (CorruptRecordException, UnsupportedCodecError, RecordTooLargeError)):
         return True
-    return not isinstance(error, (KafkaError, TimeoutError))
+    return not isinstance(error, (KafkaError, ConsumerStoppedError, TimeoutError))
 
 
 async def salvage(consumer: AIOKafkaConsumer, source: TopicPartition, offset: int) -> Salvaged:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from ticketgate.streams.assignment import Assignment
 from ticketgate.streams.readiness import Readiness
@@ -18,12 +17,13 @@ class SwallowsItsCancellation:
     name = "lane tickets:0"
 
     def __init__(self) -> None:
-        self.is_drained = asyncio.Event()
+        self.is_drained, self.is_at_work = asyncio.Event(), asyncio.Event()
         self.steps = 0
 
     async def run(self) -> None:
         while not self.is_drained.is_set():
             self.steps += 1
+            self.is_at_work.set()
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
@@ -41,17 +41,15 @@ class Consumer:
 
 async def test_a_lane_whose_cancellation_gets_lost_ends_all_the_same() -> None:
     lane = SwallowsItsCancellation()
-    new_lane: Any = lambda _: lane  # noqa: E731
     assignment = Assignment(
         Consumer(),  # type: ignore[arg-type]
-        new_lane=new_lane,
+        new_lane=lambda _: lane,  # type: ignore[arg-type,return-value]
         telemetry=Telemetry(),
         readiness=Readiness(),
         on_assigned=lambda: None,
     )
     assignment.on_partitions_assigned([SOURCE])
-    while not lane.steps:
-        await asyncio.sleep(0)
+    await lane.is_at_work.wait()
 
     async with asyncio.timeout(1):
         await assignment.on_partitions_revoked([SOURCE])

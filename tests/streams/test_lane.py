@@ -20,6 +20,7 @@ from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.deciding import ScorerHung
 from ticketgate.streams.lane import Lane
 from ticketgate.streams.opening import Start
+from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import OutputTopics, RecordWriter
 from ticketgate.streams.recovery import TABLE, Action, LaneFault, handling
@@ -46,6 +47,7 @@ class Scene:
         self.consumer = FakeConsumer(self.values)
         self.output, self.claims, self.decider = FakeOutput(), FakeClaims(), FakeDecider()
         self.readiness, self.hung = Readiness(), []
+        self.positions: dict[Any, int] = {}
         self.refusal: LaneFault | None = None
         self.lane = Lane(
             SOURCE,
@@ -63,6 +65,7 @@ class Scene:
                 now=lambda: datetime(2026, 11, 29, tzinfo=UTC),
             ),
             batch_size=2,
+            positions=self.positions,
             readiness=self.readiness,
             is_member=self._member,
             on_hang=self._on_hang,
@@ -239,6 +242,29 @@ async def test_a_failure_of_the_consumer_makes_the_lane_seek_to_its_own_next_off
         scene.consumer.raising = [KafkaError()]
 
         await scene.until(lambda: scene.consumer.seeks == [0, 4])
+
+
+async def test_a_lane_whose_consumer_was_moved_by_another_does_not_pass_anything_over() -> None:
+    scene = Scene(values=[ticket(n) for n in range(8)])
+    deciding, moved = asyncio.Event(), asyncio.Event()
+    decide = scene.decider.decide
+
+    async def waits(tickets: Any) -> Any:
+        deciding.set()
+        await moved.wait()
+        return await decide(tickets)
+
+    scene.decider.decide = waits  # type: ignore[method-assign]
+    async with scene.running():
+        await deciding.wait()
+        other = PartitionReader(scene.consumer, SOURCE, most=2, positions=scene.positions)  # type: ignore[arg-type]
+        other.seek(2)
+        assert [record.offset for record in await other.poll(2)] == [2, 3]
+        moved.set()
+
+        await scene.until(lambda: scene.offsets == [2, 4, 6, 8])
+
+    assert scene.emitted == [f"T-{n}" for n in range(8)]
 
 
 async def test_failures_are_not_tried_again_without_pause(monkeypatch: pytest.MonkeyPatch) -> None:
