@@ -1,0 +1,374 @@
+"""A lane as `streams/lane.py` has it, one network effect at a time.
+
+`run` is a generator: each `next` does one effect and stops behind it, so that whoever drives it may put anything
+between two effects, kill the lane there, leave it behind as a zombie and go on with it later, or make it fail with
+that effect's reply lost. The steps bear the product's numbers.
+
+`Protocol` has a switch for each rule. The first seven are DESIGN section 4, and each switched off is a mutant that
+the machine must catch. The others are what this model showed to be needed besides (README.md tells of each).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+from .world import (
+    TOPIC_PARTITIONS,
+    Claim,
+    Coordinate,
+    Effect,
+    Fenced,
+    OutOfRange,
+    Suppressed,
+    Ticket,
+    TokenTaken,
+    World,
+)
+
+Steps = Generator[str, None, None]
+
+STEPS = (
+    "1 token", "1 fence", "2 committed", "2 log start", "2 marks", "2 void", "2 opened", "3 poll", "4 claim",
+    "4 mark", "4 token", "4 voids", "4 take over", "4 derived", "5 decide", "6 send", "6 offset", "6 prepare",
+    "6 mark", "7 reopen", "7 refused",
+)  # fmt: skip
+"""All places where a lane can stand: the effect that it has just done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """The rules that a lane keeps."""
+
+    fences: bool = True
+    reads_after_fence: bool = True
+    claims_for_coordinate: bool = True
+    reopens_after_failure: bool = True
+    compares_marks: bool = True
+    journals_before_moving: bool = True
+    takes_over_by_compare: bool = True
+
+    holds_token: bool = True
+    """Opening puts a token of its own into Redis; the scripts for voids and take-overs refuse a lane whose token is
+    not the one that stands there."""
+    takes_token_first: bool = True
+    """It does so before it fences, not after."""
+    claims_read_token: bool = True
+    """The claims' round trip ends by reading the token, and the lane reopens if it is another's."""
+    looks_again: bool = True
+    """The loser of a take-over asks whether the winner is void too."""
+    voids_before_first_commit: bool = True
+    """A range lost before the first commit is journalled as well."""
+    compares_every_partition: bool = True
+    """Opening compares committed with claimed for the whole topic, as claims of all partitions share one log."""
+    syncs_late_writes: bool = True
+    """What is written to Redis behind the claimed mark (take-overs, derived claims) or without one (voids) is
+    synced before the lane goes on: the mark cannot show its loss."""
+    marks_commit_at_once: bool = True
+    """`committed` is raised after each commit and at opening, not with the next batch."""
+
+
+AS_BUILT = Protocol(
+    holds_token=False,
+    takes_token_first=False,
+    claims_read_token=False,
+    looks_again=False,
+    voids_before_first_commit=False,
+    compares_every_partition=False,
+    syncs_late_writes=False,
+    marks_commit_at_once=False,
+)
+"""The protocol of streams/ and store/ as of commit 560b255."""
+
+
+class BatchFailed(Exception):
+    """Anything that goes wrong in a lane, and lets it live."""
+
+
+class Refused(Exception):
+    """The lane may not open before a person acts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records in memory, and where they lie."""
+
+    tickets: dict[Coordinate, Ticket]
+
+    @property
+    def next_offset(self) -> int:
+        """One past the last."""
+        return max(self.tickets).offset + 1
+
+
+@dataclass(slots=True)
+class Wanted:
+    """A claim under way: the claim that stood when the lane last saw it, and, ghost, whether its owner was void."""
+
+    key: str
+    claim: Claim
+    found: Claim
+    owner_was_void: bool = False
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the key is this record's."""
+        return self.found == self.claim
+
+
+class Lane:
+    """One lane of `partition`; `step` is the effect it did last, `refusal` why it does not open."""
+
+    def __init__(
+        self, world: World, partition: int, *, number: int, batch_size: int = 1, protocol: Protocol
+    ) -> None:
+        self.partition = partition
+        self.number = number
+        self.step = ""
+        self.refusal: str | None = None
+        self.committed: int | None = None
+        self._world = world
+        self._broker, self._redis = world.broker, world.redis
+        self._protocol = protocol
+        self._batch_size = batch_size
+        self._openings = 0
+        self._position = 0
+        self._epoch = 0
+        self._batch: Batch | None = None
+        self._late_void: range | None = None
+        self._steps: Steps | None = self.run()
+
+    # --- driving ---
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it was not killed."""
+        return self._steps is not None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it found nothing to do at its last step."""
+        return self.step == "3 poll" and self._batch is None
+
+    def go(self, effects: int = 1) -> None:
+        """Do the next effects."""
+        for _ in range(effects):
+            if self._steps is not None:
+                self.step = next(self._steps)
+
+    def go_to(self, step: str, *, most: int = 40) -> bool:
+        """Go on until just behind `step`, at least one effect; says whether it got there within `most`."""
+        for _ in range(most):
+            self.go()
+            if self.step == step:
+                return True
+        return False
+
+    def fail(self) -> None:
+        """Let the last effect's reply be lost, or what follows it go wrong."""
+        if self._steps is not None and self.step and not self.step.startswith("7"):
+            self.step = self._steps.throw(BatchFailed())
+
+    def kill(self) -> None:
+        """It does nothing any more. What it left open stays as it is."""
+        self._steps = None
+
+    # --- the protocol ---
+
+    def run(self) -> Steps:
+        """Serve the partition for ever."""
+        while True:
+            try:
+                yield from self._open()
+                yield from self._serve()
+            except (Fenced, OutOfRange, TokenTaken, BatchFailed):
+                yield "7 reopen"
+            except Refused as refusal:
+                self.refusal = str(refusal)
+                yield "7 refused"
+                self.refusal = None
+
+    def _open(self) -> Steps:
+        protocol, broker, partition = self._protocol, self._broker, self.partition
+        self._batch, self._late_void = None, None
+        self._openings += 1
+        if protocol.takes_token_first:
+            yield from self._take_token()
+        committed = list(broker.committed)
+        if not protocol.reads_after_fence:
+            yield "2 committed"
+        self._epoch = broker.fence(self._transactional_id)  # 1
+        yield "1 fence"
+        if not protocol.takes_token_first:
+            yield from self._take_token()
+        if protocol.reads_after_fence:
+            committed = list(broker.committed)  # 2
+            yield "2 committed"
+        first = broker.starts[partition]
+        yield "2 log start"
+        self._compare_with_marks(committed)
+        yield "2 marks"
+        own = committed[partition]
+        if own is not None or protocol.voids_before_first_commit:
+            lost = range(own or 0, first)
+            if lost and protocol.journals_before_moving:
+                yield from self._journal(lost)
+            elif lost:
+                self._late_void = lost
+        if own is not None and protocol.marks_commit_at_once:
+            self._redis.raise_mark("committed", partition, own)
+        self.committed = own
+        self._position = max(own or 0, first)
+        yield "2 opened"
+
+    def _take_token(self) -> Steps:
+        if self._protocol.holds_token:
+            self._redis.take_token(self.partition, self._token_now)
+            yield "1 token"
+
+    def _compare_with_marks(self, committed: list[int | None]) -> None:
+        if not self._protocol.compares_marks:
+            return
+        every = self._protocol.compares_every_partition
+        for partition in range(TOPIC_PARTITIONS) if every else [self.partition]:
+            if (committed[partition] or 0) > (self._redis.mark("claimed", partition) or 0):
+                raise Refused("claims_lost")
+        if (committed[self.partition] or 0) < (self._redis.mark("committed", self.partition) or 0):
+            raise Refused("offsets_reset")
+
+    def _journal(self, lost: range) -> Steps:
+        self._redis.journal(self.partition, lost, token=self._token)
+        self._sync()
+        yield "2 void"
+
+    def _serve(self) -> Steps:
+        while True:
+            try:
+                yield from self._take_batch()
+            except BatchFailed:
+                if self._protocol.reopens_after_failure or self._batch is None:
+                    raise
+                # The mutant: the producer is kept, and the next batch goes over the failed one.
+                self._broker.abort(self._transactional_id, self._epoch)
+                self._position = self._batch.next_offset
+
+    def _take_batch(self) -> Steps:
+        self._batch = None
+        polled = self._broker.fetch(self.partition, self._position, self._batch_size)  # 3
+        tickets = {
+            Coordinate(self.partition, self._position + at): ticket for at, ticket in enumerate(polled)
+        }
+        self._batch = Batch(tickets) if tickets else None
+        if self._broker.committed[self.partition] == self.committed:
+            self._world.known[self.partition] = self.committed
+        yield "3 poll"
+        if self._batch is None:
+            return
+        account = yield from self._claim(self._batch)  # 4
+        yield "5 decide"
+        for fate in account.values():  # 6
+            if isinstance(fate, Effect):
+                self._broker.send(self._transactional_id, self._epoch, self.partition, fate)
+                yield "6 send"
+        name, epoch, next_offset = self._transactional_id, self._epoch, self._batch.next_offset
+        self._broker.add_offset(name, epoch, self.partition, next_offset, account)
+        yield "6 offset"
+        self._broker.prepare(name, epoch, self._redis)
+        yield "6 prepare"
+        self._position = self.committed = next_offset
+        if self._late_void is not None:
+            yield from self._journal(self._late_void)
+            self._late_void = None
+        if self._protocol.marks_commit_at_once:
+            self._redis.raise_mark("committed", self.partition, next_offset)
+            yield "6 mark"
+
+    # --- 4 ---
+
+    def _claim(self, batch: Batch) -> Generator[str, None, dict[Coordinate, Effect | Suppressed]]:
+        wanted = {
+            coordinate: self._wanted(ticket.key, ticket, coordinate)
+            for coordinate, ticket in batch.tickets.items()
+        }
+        yield from self._claim_all(list(wanted.values()), batch, "4 claim")
+        collided = {
+            coordinate: self._wanted(
+                f"{want.key}:{want.claim.fingerprint}", batch.tickets[coordinate], coordinate
+            )
+            for coordinate, want in wanted.items()
+            if want.found.fingerprint != want.claim.fingerprint
+        }
+        if collided:
+            yield from self._claim_all(list(collided.values()), batch, "4 derived")
+        account: dict[Coordinate, Effect | Suppressed] = {}
+        for coordinate, ticket in batch.tickets.items():
+            want = collided.get(coordinate, wanted[coordinate])
+            if want.is_mine:
+                account[coordinate] = Effect(want.key, ticket.fingerprint, coordinate)
+            else:
+                account[coordinate] = Suppressed(want.key, want.found.coordinate, want.owner_was_void)
+        return account
+
+    def _wanted(self, key: str, ticket: Ticket, coordinate: Coordinate) -> Wanted:
+        claim = Claim(coordinate, ticket.fingerprint)
+        if not self._protocol.claims_for_coordinate:
+            claim = claim._replace(worker=self.number)
+        return Wanted(key, claim, claim)
+
+    def _claim_all(self, wanted: list[Wanted], batch: Batch, step: str) -> Steps:
+        # A pipeline is no transaction: it may end after any command, and others' commands come in between.
+        for want in wanted:
+            self._see(want, self._redis.claim_if_free(want.key, want.claim))
+            yield step
+        if step == "4 derived":
+            self._sync()
+        self._redis.raise_mark("claimed", self.partition, batch.next_offset)
+        if self.committed is not None:
+            self._redis.raise_mark("committed", self.partition, self.committed)
+        yield "4 mark"
+        if self._protocol.holds_token and self._protocol.claims_read_token:
+            if self._redis.token(self.partition) != self._token_now:
+                raise TokenTaken
+            yield "4 token"
+        for want in wanted:
+            yield from self._take_over_if_void(want)
+
+    def _take_over_if_void(self, want: Wanted) -> Steps:
+        while not want.is_mine:
+            is_void = self._redis.is_void(want.found.coordinate)
+            yield "4 voids"
+            if not is_void:
+                return
+            compares, token = self._protocol.takes_over_by_compare, self._token
+            stands = self._redis.take_over(want.key, want.found, want.claim, compares=compares, token=token)
+            self._see(want, stands)
+            self._sync()
+            yield "4 take over"
+            if not self._protocol.looks_again:
+                return
+
+    def _see(self, want: Wanted, found: Claim) -> None:
+        want.found = found
+        want.owner_was_void = not want.is_mine and self._redis.is_void(found.coordinate)
+
+    def _sync(self) -> None:
+        if self._protocol.syncs_late_writes:
+            self._redis.sync()
+
+    @property
+    def _token_now(self) -> tuple[int, int]:
+        return (self.number, self._openings)
+
+    @property
+    def _token(self) -> tuple[int, int] | None:
+        return self._token_now if self._protocol.holds_token else None
+
+    @property
+    def _transactional_id(self) -> str:
+        # Without a fence: an id of its own meets no predecessor.
+        return f"{self.partition}" if self._protocol.fences else f"{self.partition}.{self.number}"
+
+
+def without(*rules: str, protocol: Protocol | None = None) -> Protocol:
+    """The protocol without some of its rules."""
+    return replace(protocol or Protocol(), **dict.fromkeys(rules, False))

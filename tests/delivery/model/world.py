@@ -1,0 +1,356 @@
+"""A broker and a Redis small enough to think about: what the delivery protocol relies on, one network effect a call.
+
+Modelled, broker: an input log for each partition with a start that retention raises; epochs for each transactional id,
+and a fence that aborts an open transaction and completes a prepared one; a transaction whose outputs and offset turn
+visible by two markers that the coordinator writes in any order; time-outs that abort and fence; offsets that an
+operator or their expiry resets.
+Modelled, Redis: commands that are atomic one by one, an append-only log whose tail can be lost down to the last
+WAITAOF, and emptying.
+Not modelled: bytes, sizes and malformed records; offsets without a record (control markers of upstream transactions);
+claims that expire; replicas; a broker that breaks its own promises (an unclean election, a fence that leaks:
+test_spike.py proves the fence on the real one).
+What no real part knows, but the invariants need, is kept beside it and marked "ghost".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal, NamedTuple
+
+TOPIC_PARTITIONS = 2
+
+Token = tuple[int, int]
+Marker = Literal["outputs", "offset"]
+
+
+class Fenced(Exception):
+    """The broker knows a newer producer of this transactional id, or has aborted this one's transaction."""
+
+
+class OutOfRange(Exception):
+    """The offset lies below the start of the log."""
+
+
+class TokenTaken(Exception):
+    """Another lane has opened the partition since: Redis refuses this one's write."""
+
+
+class Coordinate(NamedTuple):
+    """Where a record lies."""
+
+    partition: int
+    offset: int
+
+
+class Ticket(NamedTuple):
+    """One input record: who it is and what it says."""
+
+    key: str
+    fingerprint: str
+
+
+class Claim(NamedTuple):
+    """The value of a claim. `worker` is set by the mutant alone that binds claims to the worker."""
+
+    coordinate: Coordinate
+    fingerprint: str
+    worker: int | None = None
+
+
+class Effect(NamedTuple):
+    """One output record: to dispatch or review under the ticket's own key, to review under a collision's derived one."""
+
+    key: str
+    fingerprint: str
+    coordinate: Coordinate
+
+
+class Suppressed(NamedTuple):
+    """Ghost: a record passed over because `key` belonged to `owner`, void already when the lane learned of it?"""
+
+    key: str
+    owner: Coordinate
+    owner_was_void: bool
+
+
+class State(Enum):
+    """Of a transaction, as its coordinator has it."""
+
+    OPEN = "open"
+    PREPARED = "prepared"
+    ENDED = "ended"
+
+
+@dataclass(slots=True)
+class Transaction:
+    """Outputs and an offset, together or not at all. `account` is ghost: what became of each record of the batch."""
+
+    partition: int
+    effects: list[Effect] = field(default_factory=list)
+    offset: int | None = None
+    state: State = State.OPEN
+    unwritten: set[Marker] = field(default_factory=lambda: {"outputs", "offset"})
+    account: dict[Coordinate, Effect | Suppressed] = field(default_factory=dict)
+    claims_then: dict[str, Claim | None] = field(default_factory=dict)
+
+
+class Broker:
+    """`history` is ghost: all transactions from their point of no return (prepared), in that order."""
+
+    def __init__(self) -> None:
+        self.logs: list[list[Ticket]] = [[] for _ in range(TOPIC_PARTITIONS)]
+        self.starts = [0] * TOPIC_PARTITIONS
+        self.committed: list[int | None] = [None] * TOPIC_PARTITIONS
+        self.visible: list[Effect] = []
+        self.history: list[Transaction] = []
+        self._epochs: dict[str, int] = {}
+        self._transactions: dict[str, Transaction] = {}
+
+    def fetch(self, partition: int, offset: int, most: int) -> list[Ticket]:
+        """Up to `most` records from `offset` on."""
+        if offset < self.starts[partition]:
+            raise OutOfRange
+        return self.logs[partition][offset : offset + most]
+
+    def fence(self, transactional_id: str) -> int:
+        """InitProducerId: ends a predecessor's transaction and returns the epoch that is valid from now on."""
+        self._end(transactional_id)
+        self._epochs[transactional_id] = self._epochs.get(transactional_id, 0) + 1
+        return self._epochs[transactional_id]
+
+    def send(self, transactional_id: str, epoch: int, partition: int, effect: Effect) -> None:
+        """Add an output to the transaction under way, which begins with it if there is none."""
+        self._begun(transactional_id, epoch, partition).effects.append(effect)
+
+    def add_offset(
+        self,
+        transactional_id: str,
+        epoch: int,
+        partition: int,
+        offset: int,
+        account: dict[Coordinate, Effect | Suppressed],
+    ) -> None:
+        """Add the input offset to the transaction under way."""
+        transaction = self._begun(transactional_id, epoch, partition)
+        transaction.offset, transaction.account = offset, account
+
+    def prepare(self, transactional_id: str, epoch: int, redis: Redis) -> None:
+        """EndTxn: from here on the transaction commits, whoever dies; its markers follow."""
+        self._check(transactional_id, epoch)
+        transaction = self._transactions[transactional_id]
+        transaction.state = State.PREPARED
+        transaction.claims_then = {effect.key: redis.claim(effect.key) for effect in transaction.effects}
+        self.history.append(transaction)
+
+    def abort(self, transactional_id: str, epoch: int) -> None:
+        """The producer's own abort; what is prepared commits all the same."""
+        self._check(transactional_id, epoch)
+        found = self._transactions.get(transactional_id)
+        if found is not None and found.state is State.OPEN:
+            del self._transactions[transactional_id]
+
+    def write_marker(self, partition: int, marker: Marker) -> None:
+        """The coordinator makes one half of the partition's prepared transactions visible."""
+        for transaction in self._of(partition, State.PREPARED):
+            self._write(transaction, marker)
+
+    def complete(self) -> None:
+        """The coordinator finishes all that is prepared."""
+        for partition in range(TOPIC_PARTITIONS):
+            self.write_marker(partition, "outputs")
+            self.write_marker(partition, "offset")
+
+    def time_out(self, partition: int) -> None:
+        """The coordinator aborts the partition's open transactions and fences their producers."""
+        for name, transaction in list(self._transactions.items()):
+            if transaction.partition == partition and transaction.state is State.OPEN:
+                self.fence(name)
+
+    def has_prepared(self, partition: int) -> bool:
+        """Whether a transaction of the partition waits for markers."""
+        return bool(self._of(partition, State.PREPARED))
+
+    def _of(self, partition: int, state: State) -> list[Transaction]:
+        return [
+            transaction
+            for transaction in self._transactions.values()
+            if transaction.partition == partition and transaction.state is state
+        ]
+
+    def _check(self, transactional_id: str, epoch: int) -> None:
+        if self._epochs.get(transactional_id) != epoch:
+            raise Fenced
+
+    def _begun(self, transactional_id: str, epoch: int, partition: int) -> Transaction:
+        self._check(transactional_id, epoch)
+        found = self._transactions.get(transactional_id)
+        if found is None or found.state is not State.OPEN:
+            self._end(transactional_id)  # the client waits while its last transaction completes
+            found = self._transactions[transactional_id] = Transaction(partition)
+        return found
+
+    def _end(self, transactional_id: str) -> None:
+        transaction = self._transactions.pop(transactional_id, None)
+        if transaction is not None and transaction.state is State.PREPARED:
+            self._write(transaction, "outputs")
+            self._write(transaction, "offset")
+
+    def _write(self, transaction: Transaction, marker: Marker) -> None:
+        if marker not in transaction.unwritten:
+            return
+        transaction.unwritten.remove(marker)
+        if marker == "outputs":
+            self.visible += transaction.effects
+        else:
+            self.committed[transaction.partition] = transaction.offset
+        if not transaction.unwritten:
+            transaction.state = State.ENDED
+
+
+Name = tuple[str, object] | tuple[str, int, int]
+
+
+class Redis:
+    """`taken` and `journalled` are ghost: each claim that changed hands with whether that was from a void owner, and
+    each coordinate that was ever void."""
+
+    def __init__(self) -> None:
+        self._log: list[tuple[Name, object]] = []
+        self._state: dict[Name, object] = {}
+        self._synced = 0
+        self.taken: list[tuple[str, Claim, Claim, bool]] = []
+        self.journalled: set[Coordinate] = set()
+
+    # --- claims ---
+
+    def claim(self, key: str) -> Claim | None:
+        """GET."""
+        found = self._state.get(("claim", key))
+        return found if isinstance(found, Claim) else None
+
+    def claim_if_free(self, key: str, claim: Claim) -> Claim:
+        """SET NX GET; returns the claim that stands afterwards."""
+        found = self.claim(key)
+        if found is None:
+            self._set(("claim", key), claim)
+            return claim
+        return found
+
+    def take_over(
+        self, key: str, found: Claim, claim: Claim, *, compares: bool, token: Token | None
+    ) -> Claim:
+        """The script: set if the claim still is `found`, and the lane still is its partition's; returns what stands."""
+        self._check(claim.coordinate.partition, token)
+        stands = self.claim(key)
+        if stands is not None and stands != found and compares:
+            return stands
+        if stands is not None:
+            self.taken.append((key, stands, claim, self.is_void(stands.coordinate)))
+        self._set(("claim", key), claim)
+        return claim
+
+    def restore(self, effects: Iterable[Effect], committed: Iterable[int | None]) -> None:
+        """`claims rebuild`: the claims of all committed outputs, and only then the marks."""
+        for effect in effects:
+            self._set(("claim", effect.key), Claim(effect.coordinate, effect.fingerprint))
+        for partition, offset in enumerate(committed):
+            if offset is not None:
+                self.raise_mark("claimed", partition, offset)
+                self.raise_mark("committed", partition, offset)
+
+    # --- marks ---
+
+    def mark(self, name: Literal["claimed", "committed"], partition: int) -> int | None:
+        """GET of a mark."""
+        found = self._state.get((name, partition))
+        return found if isinstance(found, int) else None
+
+    def raise_mark(self, name: Literal["claimed", "committed"], partition: int, value: int) -> None:
+        """The script: marks only rise."""
+        if (self.mark(name, partition) or -1) < value:
+            self._set((name, partition), value)
+
+    # --- voids ---
+
+    def journal(self, partition: int, offsets: range, *, token: Token | None) -> None:
+        """HSET of a range's start to its stop, if the lane still is its partition's."""
+        self._check(partition, token)
+        self._set(("void", partition, offsets.start), offsets.stop)
+        self.journalled |= {Coordinate(partition, offset) for offset in offsets}
+
+    def is_void(self, coordinate: Coordinate) -> bool:
+        """Whether a journalled range holds the coordinate."""
+        return any(
+            name[2] <= coordinate.offset < stop
+            for name, stop in self._state.items()
+            if len(name) == 3 and name[1] == coordinate.partition and isinstance(stop, int)
+        )
+
+    # --- which lane a partition belongs to ---
+
+    def take_token(self, partition: int, token: Token) -> None:
+        """SET: the latest lane to open has the partition."""
+        self._set(("lane", partition), token)
+
+    def token(self, partition: int) -> object:
+        """GET."""
+        return self._state.get(("lane", partition))
+
+    def _check(self, partition: int, token: Token | None) -> None:
+        if token is not None and self.token(partition) != token:
+            raise TokenTaken
+
+    # --- the log ---
+
+    def sync(self) -> None:
+        """WAITAOF 1 0: all that was written so far outlives a crash."""
+        self._synced = len(self._log)
+
+    def lose_tail(self, most: int) -> None:
+        """A crash forgets up to `most` of the last writes, none from before the last `sync`."""
+        del self._log[max(self._synced, len(self._log) - most) :]
+        self._state = dict(self._log)
+
+    def empty(self) -> None:
+        """All is gone."""
+        self._log, self._state, self._synced = [], {}, 0
+
+    def _set(self, name: Name, value: object) -> None:
+        self._log.append((name, value))
+        self._state[name] = value
+
+
+class World:
+    """A broker, a Redis, and what the lanes have seen of both."""
+
+    def __init__(self) -> None:
+        self.broker = Broker()
+        self.redis = Redis()
+        # Ghost: per partition a committed offset that a lane knew of when it polled, and so had its chance to mark.
+        self.known: list[int | None] = [None] * TOPIC_PARTITIONS
+        # Ghost: how much had happened when the invariants were last looked at.
+        self.checked: tuple[int, int, int] = (0, 0, 0)
+
+    def restart_redis(self, *, lost_writes: int | None) -> None:
+        """Redis comes back without its last writes, or, None, without any. No lane may be alive: a prepared
+        transaction completes while workers start, and none else can commit."""
+        self.broker.complete()
+        if lost_writes is None:
+            self.redis.empty()
+        else:
+            self.redis.lose_tail(lost_writes)
+        self.known = [None] * TOPIC_PARTITIONS
+
+    def rebuild_claims(self) -> None:
+        """`ticketgate claims rebuild`."""
+        self.broker.complete()
+        self.redis.restore(self.broker.visible, self.broker.committed)
+
+    def restore_offsets(self) -> None:
+        """What a lane asks for that found its offsets reset."""
+        for partition in range(TOPIC_PARTITIONS):
+            offset, mark = self.broker.committed[partition], self.redis.mark("committed", partition)
+            if mark is not None and mark > (offset or 0):
+                self.broker.committed[partition] = mark
