@@ -1,0 +1,144 @@
+"""Whether a worker's memory stays within its queues under a backlog of 1,000,000 tickets.
+
+    .venv/bin/python -m tests.bench.memory
+
+One worker meets a backlog that lies on Apache Kafka before it starts, and its VmRSS is sampled until all of it is
+committed. Exits 1 if RSS after the warm-up (the first tenth) grows by more than the bound that `queue_bytes` derives
+from the settings. Prints Markdown. Broker, Valkey and outputs need 3 GB of temporary disk for 1,000,000 tickets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import inspect
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import linear_regression
+
+from aiokafka import AIOKafkaConsumer
+from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.embedded.process import PartMissing
+from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.settings import Settings
+
+from ..delivery.deployment import Deployment, Worker
+from .backlog import Group, end_of, send, small_ticket, write_inputs
+from .process import resident_bytes
+
+MIB = 2**20
+TICKETS = 1_000_000
+SAMPLE_S = 0.5
+# A machine that is shared by others decides 500 a second or more.
+TIMEOUT_S = 3_600.0
+# A decoded record, its ticket, its claim and its output are some dozens of small objects beside their bytes.
+OBJECT_BYTES_A_TICKET = 16 * 1024
+# How often a ticket's bytes lie in memory at once: record, decoded state, canonical form, output record, request.
+COPIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """RSS in bytes when `decided` tickets were committed, `at_s` after the worker's start."""
+
+    at_s: float
+    decided: int
+    rss: int
+
+
+def main() -> int:
+    """Run it; the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--tickets", type=int, default=TICKETS)
+    parser.add_argument("--batch", type=int, default=Settings.model_fields["batch_size"].default)
+    options = parser.parse_args()
+    try:
+        samples, sent_s, seconds = measure(tickets=options.tickets, batch_size=options.batch)
+    except PartMissing as err:
+        print(f"skipped: {err}")
+        return 0
+    return report(samples, tickets=options.tickets, batch_size=options.batch, sent_s=sent_s, seconds=seconds)
+
+
+def queue_bytes(*, partitions: int, batch_size: int, ticket_bytes: int) -> int:
+    """The most that records under way can take, in bytes: what a worker may hold beyond its constant part.
+
+    For each partition aiokafka keeps at most one fetched chunk, and asks for the next only when that is used up: a
+    partition that has a chunk is left out of the request. A response lies twice in memory while it is parsed. A lane
+    has one batch under way, never more records than one chunk holds.
+    """
+    fetched: int = inspect.signature(AIOKafkaConsumer).parameters["max_partition_fetch_bytes"].default
+    batch = batch_size * OBJECT_BYTES_A_TICKET + COPIES * min(batch_size * ticket_bytes, fetched)
+    return partitions * (2 * fetched + batch)
+
+
+def measure(*, tickets: int, batch_size: int) -> tuple[list[Sample], float, float]:
+    """The samples; the seconds that sending and deciding took."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ticketgate-memory-") as name,
+        Kafka() as kafka,
+        Valkey() as valkey,
+    ):
+        folder = Path(name)
+        settings = {**write_inputs(folder), "BATCH_SIZE": str(batch_size)}
+        with Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings) as gate:
+            started = time.monotonic()
+            topic = gate.topic("tickets")
+            asyncio.run(send(kafka.bootstrap, topic, (f"M-{n}" for n in range(tickets))))
+            sent_s = time.monotonic() - started
+            print(f"{tickets} tickets lie on the topic after {sent_s:.0f} s", file=sys.stderr, flush=True)
+            worker = gate.start_worker()
+            return asyncio.run(_watch(gate, worker, tickets)), sent_s, time.monotonic() - started - sent_s
+
+
+async def _watch(gate: Deployment, worker: Worker, tickets: int) -> list[Sample]:
+    end = await end_of(gate.bootstrap, gate.topic("tickets"))
+    if end != tickets:
+        raise AssertionError(f"{end} records on the topic, {tickets} were sent")
+    started = told = time.monotonic()
+    samples: list[Sample] = []
+    async with Group(gate.bootstrap, gate.name) as group:
+        while not samples or samples[-1].decided < end:
+            await asyncio.sleep(SAMPLE_S)
+            now = time.monotonic()
+            if worker.process.poll() is not None or now > started + TIMEOUT_S:
+                raise AssertionError(f"{samples[-1:]} of {end}\n{worker.log()[-3000:]}")
+            samples.append(Sample(now - started, await group.committed(), resident_bytes(worker.process.pid)))
+            if now > told + 30:
+                told = now
+                print(samples[-1], file=sys.stderr, flush=True)
+    return samples
+
+
+def report(samples: Sequence[Sample], *, tickets: int, batch_size: int, sent_s: float, seconds: float) -> int:
+    """Print the table and the verdict; the exit code."""
+    partitions = Settings.model_fields["partitions"].default
+    bound = queue_bytes(
+        partitions=partitions, batch_size=batch_size, ticket_bytes=len(small_ticket(f"M-{tickets}"))
+    )
+    steady = [sample for sample in samples if sample.decided >= tickets / 10]
+    print("| decided | RSS, MiB: least | most |\n|---:|---:|---:|")
+    for tenth in range(10):
+        low, high = tickets * tenth // 10, tickets * (tenth + 1) // 10
+        within = [each.rss for each in samples if low < each.decided <= high]
+        if within:
+            print(f"| {low:,} to {high:,} | {min(within) / MIB:.1f} | {max(within) / MIB:.1f} |")
+    slope, _ = linear_regression([each.decided for each in steady], [each.rss for each in steady])
+    growth = max(each.rss for each in steady) - steady[0].rss
+    print(
+        f"\n{tickets:,} tickets, batch size {batch_size}, {partitions} partitions; sent in {sent_s:.0f} s,"
+        f" decided in {seconds:.0f} s, {len(samples)} samples."
+    )
+    print(
+        f"After the warm-up: most {growth / MIB:.1f} MiB above its end; slope {slope * 100_000 / MIB:+.2f} MiB per"
+        f" 100,000 tickets. Queues: at most {bound / MIB:.0f} MiB."
+    )
+    return 1 if growth > bound else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
