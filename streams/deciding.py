@@ -2,7 +2,8 @@
 
 Promise: `decide_all` gives one decision a ticket. What raises is tried again, first as a batch, then ticket by ticket,
 and what still fails is a decision for review: no ticket holds its partition up. A scorer that hangs cannot be tried
-again in the same process; `ScorerHung` passes through, and the successor decides the tickets concerned one by one.
+again in the same process; `ScorerHung` passes through, and the successor decides the tickets concerned one by one. So
+does `ScorerUnavailable`: nobody answers at present, and no ticket goes to review for that.
 Source: DESIGN section 4, step 5.
 """
 
@@ -13,8 +14,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ticketgate.agents.decide import Decision, ScorerMisbehavedError
+from ticketgate.agents.scoring import ScorerUnavailable
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
+from ticketgate.streams.readiness import Readiness
 
 log = logging.getLogger(__name__)
 
@@ -47,12 +50,35 @@ class Decider(Protocol):
         ...
 
 
+class ReportingDecider:
+    """A decider that tells /readyz while nobody answers: a lane that tries again is not one that works."""
+
+    PART = "scorer"
+
+    def __init__(self, decider: Decider, readiness: Readiness) -> None:
+        self._decider, self._readiness = decider, readiness
+
+    async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
+        """As the decider itself."""
+        try:
+            decisions = await self._decider.decide(tickets)
+        except ScorerUnavailable as err:
+            self._readiness.wait(self.PART, str(err))
+            raise
+        self._readiness.work(self.PART)
+        return decisions
+
+    def refuse(self, stage: Stage, reasons: Sequence[str]) -> Decision:
+        """As the decider itself."""
+        return self._decider.refuse(stage, reasons)
+
+
 async def decide_all(
     decider: Decider, tickets: Sequence[Ticket], *, hangs: Sequence[int]
 ) -> tuple[Decision, ...]:
     """One decision for each ticket, in order; `hangs` tells how often each was under way when a worker hung.
 
-    Raises `ScorerHung`; whatever else the scorer raises ends in a decision.
+    Raises `ScorerHung` and `ScorerUnavailable`; whatever else the scorer raises ends in a decision.
     """
     decisions: dict[int, Decision] = {}
     together = [place for place, count in enumerate(hangs) if count == 0]
@@ -85,6 +111,8 @@ async def _attempt(
         decisions = await decider.decide([tickets[place] for place in places])
     except ScorerHung as hung:
         raise ScorerHung(hung.seconds, places=places) from hung
+    except ScorerUnavailable:
+        raise  # it says nothing about a ticket: the lane waits and opens again
     except Exception as err:  # noqa: BLE001 - a scorer may raise anything, and the ticket ends in review for it
         log.warning("deciding %d tickets failed: %s: %s", len(places), type(err).__name__, err)
         return err

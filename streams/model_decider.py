@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ticketgate.agents.decide import Decision, decide, refuse
 from ticketgate.agents.policy import Policy
 from ticketgate.agents.scoring import Scorer
+from ticketgate.agents.scoring.scorer import Closable
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.deciding import ScorerHung
@@ -68,8 +69,10 @@ class ModelDecider:
         return refuse(policy=self._policy.ref, model=self._scorer.model, stage=stage, reasons=reasons)
 
     def close(self) -> None:
-        """Take no further batch; a computation under way is not waited for."""
+        """Take no further batch; a computation under way is not waited for, and a remote one broken off."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+        if isinstance(self._scorer, Closable):
+            self._scorer.close()
 
     def _decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
         # Read once: all of a batch is judged by one policy, whichever comes into force meanwhile.

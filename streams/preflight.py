@@ -10,10 +10,11 @@ from pathlib import Path
 
 from redis.exceptions import RedisError
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
-from ticketgate.agents.scoring import Scorer, ScorerError, open_scorer
+from ticketgate.agents.scoring import ScorerError
 from ticketgate.store.connect import connect
 from ticketgate.streams.broker import Unreachable, describe_broker
 from ticketgate.streams.model_decider import ModelDecider
+from ticketgate.streams.scorers import require_scorer
 from ticketgate.streams.settings import Settings, SettingsError
 from ticketgate.streams.telemetry import Telemetry
 
@@ -31,11 +32,6 @@ def require_policy_path(settings: Settings) -> Path:
     if settings.policy is None:
         raise SettingsError("TICKETGATE_POLICY", "not set", "name the policy file to decide by")
     return settings.policy
-
-
-def require_scorer(settings: Settings) -> Scorer:
-    """The scorer that the settings name. Raises `ScorerError`."""
-    return open_scorer(settings.scorer, model=settings.model, threads=settings.scorer_threads)
 
 
 def open_decider(settings: Settings, telemetry: Telemetry) -> ModelDecider:

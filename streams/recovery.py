@@ -13,6 +13,7 @@ from enum import Enum
 
 import aiokafka.errors as kafka
 import redis.exceptions as redis
+from ticketgate.agents.scoring import ScorerUnavailable
 from ticketgate.store.claims import ClaimsNotDurable
 from ticketgate.streams.broker import Unreachable
 
@@ -57,6 +58,7 @@ _REDIS_REFUSED = Handling(
     "redis_refused",
     "mend what Redis says; TICKETGATE_REDIS names the server, user and password",
 )
+_SCORER_AWAY = Handling(Action.REOPEN, "scorer_away")
 _OTHER = Handling(Action.REOPEN, "other")
 _TOO_LARGE = Handling(
     Action.REFUSE, "record_too_large", "set TICKETGATE_MAX_RECORD_BYTES below the broker's message.max.bytes"
@@ -72,6 +74,7 @@ _TOO_OLD = Handling(
 )
 
 TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
+    (ScorerUnavailable, _SCORER_AWAY),
     (ClaimsNotDurable, Handling(Action.REOPEN, "claims_not_durable")),
     (redis.AuthenticationError, _REDIS_REFUSED),  # a ConnectionError to redis-py, so it stands first
     (redis.ReadOnlyError, _REDIS_AWAY),  # a failover under way

@@ -11,6 +11,7 @@ import logging
 import signal
 
 from ticketgate.agents.scoring import Scorer
+from ticketgate.agents.scoring.scorer import Closable
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.telemetry import Telemetry
@@ -54,6 +55,8 @@ async def serve(settings: Settings, scorer: Scorer) -> None:
     finally:
         await server.stop()
         await endpoint.close()
+        if isinstance(scorer, Closable):
+            scorer.close()
 
 
 def is_loopback(bind: str) -> bool:

@@ -111,10 +111,15 @@ class Settings(BaseModel):
         gt=timedelta(0),
     )
     scorer: str = Field(
-        "onnx", description="who answers the questions: onnx, or fixed:PATH for given answers"
+        "onnx",
+        description="who answers: onnx, fixed:PATH for given answers, or remote:URL for a System One server",
     )
     model: Path | None = Field(
         None, description="model folder of the onnx scorer; unset, the model that comes along"
+    )
+    scorer_key: Key | None = Field(None, description="key that is sent to the remote scorer")
+    scorer_model: str | None = Field(
+        None, description="model that the remote scorer is asked for; unset, jev-latest", min_length=1
     )
     guarantee: Guarantee = Field(
         "exactly_once", description="exactly_once, or at_least_once for a broker without transactions"

@@ -27,11 +27,21 @@ def default_model_path() -> Path:
     return Path(__file__).resolve().parent / "minilm"
 
 
-def open_scorer(spec: str, *, model: Path | None = None, threads: int = 1) -> Scorer:
-    """Open the scorer that a setting names: `onnx`, or `fixed:PATH`.
+def open_scorer(
+    spec: str,
+    *,
+    model: Path | None = None,
+    threads: int = 1,
+    remote_key: str | None = None,
+    remote_model: str | None = None,
+    timeout_s: float = 45.0,
+) -> Scorer:
+    """Open the scorer that a setting names: `onnx`, `fixed:PATH` or `remote:URL`.
 
-    `model` is the folder for `onnx`, the default model if None. `threads` is how many threads one
-    inference may use. Raises ScorerError, in one line, if there is no such scorer or it cannot be opened.
+    For `onnx`, `model` is the folder, the default model if None, and `threads` how many threads one inference
+    may use. For `remote`, `remote_key` is sent to the server, `remote_model` asked for, and `timeout_s` the
+    longest that a batch may take. Raises ScorerError, in one line, if there is no such scorer or it cannot be
+    opened.
     """
     kind, _, argument = spec.partition(":")
     if spec == "onnx":
@@ -40,8 +50,14 @@ def open_scorer(spec: str, *, model: Path | None = None, threads: int = 1) -> Sc
         return OnnxScorer.open(model or default_model_path(), threads=threads)
     if kind == "fixed" and argument:
         return FixedScorer.from_file(Path(argument))
+    if kind == "remote" and argument:
+        from ticketgate.agents.scoring.remote import DEFAULT_MODEL, RemoteScorer
+
+        return RemoteScorer.open(
+            argument, key=remote_key, model=remote_model or DEFAULT_MODEL, timeout_s=timeout_s
+        )
     raise ScorerError(
         f"there is no scorer {spec!r}",
-        remedy="use onnx (the local model) or fixed:PATH (answers from a file)",
+        remedy="use onnx (the local model), fixed:PATH (answers from a file) or remote:URL (a System One server)",
         setting=_SCORER_SETTING,
     )

@@ -6,7 +6,7 @@ fact: the gate `answers` checks it whole, whichever scorer it came from (DESIGN 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ticketgate.codecs.decision import ModelRef
 from ticketgate.codecs.questions import Question
@@ -60,6 +60,15 @@ class Scorer(Protocol):
         waits, and no ticket is given up. Raises whatever else the model raises: the lane retries, and then
         gives the ticket to a person.
         """
+        ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A scorer that holds something open."""
+
+    def close(self) -> None:
+        """Break off what is under way and let go. No ticket is scored afterwards."""
         ...
 
 

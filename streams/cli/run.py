@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS, EXIT_UNREACHABLE, CommandError
 from ticketgate.streams.cli.files import named, read_json
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.settings import Settings
@@ -30,22 +30,26 @@ def command(request: Path, as_json: bool, settings: Settings) -> int:
     The scorer fixed:PATH gives the answers that its file has under "request".
     """
     # What scores is loaded when it is needed, so that --help is quick.
-    from ticketgate.agents.scoring import open_scorer
+    from ticketgate.agents.scoring import ScorerUnavailable
     from ticketgate.agents.systemone import AnswersUnusable, RequestError, answer, read_request
     from ticketgate.streams.cli.output import print_json, say
     from ticketgate.streams.cli.show_answers import show
+    from ticketgate.streams.scorers import require_scorer
 
     try:
         # Before the model is loaded: who mistyped need not wait for it.
         asked = read_request(read_json(request))
     except RequestError as err:
         raise CommandError("\n".join(f"{named(request)}: {fault}" for fault in err.faults)) from err
-    scorer = open_scorer(settings.scorer, model=settings.model, threads=settings.scorer_threads)
+    scorer = require_scorer(settings)
     try:
         response = answer(asked, scorer)
     except AnswersUnusable as err:
         say(f"ticketgate: {err}")
         return EXIT_FINDINGS
+    except ScorerUnavailable as err:
+        say(f"ticketgate: {settings.scorer}: {err}")
+        return EXIT_UNREACHABLE
     if as_json:
         print_json(response.to_json())
     else:

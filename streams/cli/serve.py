@@ -19,7 +19,7 @@ def command(settings: Settings) -> None:
     import asyncio
 
     from ticketgate.streams.cli.worker import configure_logging
-    from ticketgate.streams.preflight import require_scorer
+    from ticketgate.streams.scorers import require_scorer
     from ticketgate.streams.serving import serve
 
     configure_logging(settings.log_level)
