@@ -91,6 +91,7 @@ class AuditReport:
     duplicates: int = 0
     decided_anew: int = 0
     lost_unread: int = 0
+    unreadable: int = 0
     outputs: int = 0
     outputs_of_past_inputs: int = 0
     outputs_unexplained: int = 0
@@ -116,6 +117,7 @@ class Accounting:
     claim_ttl_ms: int
     _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     _missing: list[Missing] = field(default_factory=list)
+    _unreadable: int = 0
 
     def add(self, records: Sequence[ConsumerRecord]) -> None:
         """Account for inputs, which are not none, of one partition."""
@@ -134,6 +136,10 @@ class Accounting:
         self._count("pending", pending)
         self._count("skipped", intake.tombstones - pending)
 
+    def pass_over(self, partition: int, offsets: range) -> None:
+        """Account for a batch that cannot be read."""
+        self._unreadable += len(range(offsets.start, min(offsets.stop, self.partitions[partition].end)))
+
     def report(self) -> AuditReport:
         """What all that was added comes to."""
         gone, strange = self.outcomes.unexplained(
@@ -145,6 +151,7 @@ class Accounting:
             duplicates=self.outcomes.duplicates,
             decided_anew=self.outcomes.decided_anew,
             lost_unread=sum(_lost_unread(each) for each in self.partitions.values()),
+            unreadable=self._unreadable,
             outputs=self.outcomes.outputs,
             outputs_of_past_inputs=gone,
             outputs_unexplained=strange,

@@ -21,7 +21,7 @@ from ticketgate.streams.audit import MOST_NAMED, Accounting, AuditReport, InputP
 from ticketgate.streams.group import committed_offsets
 from ticketgate.streams.outcomes import Outcomes
 from ticketgate.streams.records import OutputTopics
-from ticketgate.streams.scanning import Scanner, open_scanner
+from ticketgate.streams.scanning import Gap, Scanner, open_scanner
 from ticketgate.streams.settings import Settings
 
 
@@ -72,10 +72,13 @@ async def run_audit(settings: Settings, *, progress: Progress) -> Audit:
             claim_ttl_ms=claim_ttl_ms,
         )
         done, total = 0, _size(inputs)
-        async for records in scanner.read(inputs):  # 4
+        gaps: list[Gap] = []
+        async for records in scanner.read(inputs, unreadable=gaps):  # 4
             accounting.add(records)
             done += len(records)
             progress("inputs", done, total)
+        for gap in gaps:
+            accounting.pass_over(gap.source.partition, gap.offsets)
     return Audit(accounting.report(), without_redis)
 
 

@@ -17,6 +17,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.streams.broker import Unreachable, admin_client
+from ticketgate.streams.salvage import UnreadableBatch, is_about_bytes, salvage
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
 
@@ -26,6 +27,14 @@ REQUEST_TIMEOUT_S = 30.0
 # Beyond the transactions' time limit: the broker looks for those that passed it every 10 s, and may restart meanwhile.
 PATIENCE_S = 30.0
 CLOSE_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets of one partition that cannot be read."""
+
+    source: TopicPartition
+    offsets: range
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +79,14 @@ class Scanner:
                 found = await self._all.offsets_for_times(dict.fromkeys(partitions, timestamp_ms))
         return {each: None if at is None else at.offset for each, at in found.items()}
 
-    async def read(self, ranges: Mapping[TopicPartition, range]) -> AsyncIterator[Sequence[ConsumerRecord]]:
+    async def read(
+        self, ranges: Mapping[TopicPartition, range], *, unreadable: list[Gap] | None = None
+    ) -> AsyncIterator[Sequence[ConsumerRecord]]:
         """The committed records in `ranges`, in parts of one partition each, every partition's in order.
 
         What retention takes away meanwhile is left out. Raises `Unreachable`, also where nothing moves for as long
-        as patience lasts, and `ConditionFailed` at a record that aiokafka cannot read.
+        as patience lasts. A batch that nobody can read is passed over and added to `unreadable`; without such a list
+        it raises `ConditionFailed`.
         """
         positions = {each: offsets.start for each, offsets in ranges.items() if offsets}
         if not positions:
@@ -85,7 +97,7 @@ class Scanner:
             consumer.seek(each, offset)
         moved_at = clock()
         while positions:
-            for partition, records in (await self._poll(positions)).items():
+            for partition, records in (await self._poll(positions, unreadable=unreadable)).items():
                 end = ranges[partition].stop
                 within = [record for record in records if record.offset < end]
                 if within:
@@ -105,20 +117,36 @@ class Scanner:
             positions = {each: offset for each, offset in now.items() if offset < ranges[each].stop}
 
     async def _poll(
-        self, positions: Mapping[TopicPartition, int]
+        self, positions: Mapping[TopicPartition, int], *, unreadable: list[Gap] | None
     ) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
-        try:
-            with broker_errors(self.bootstrap):
+        with broker_errors(self.bootstrap):
+            try:
                 found: Mapping[TopicPartition, Sequence[ConsumerRecord]] = await self._committed.getmany(
                     timeout_ms=POLL_MS
                 )
-                return found
-        except UnicodeDecodeError as err:
-            where = ", ".join(f"{each.topic}:{each.partition}:{at}" for each, at in sorted(positions.items()))
-            raise ConditionFailed(
-                f"a record at or after {where} has a header whose name is not UTF-8, and the client cannot read it",
-                "wait until retention has removed it",
-            ) from err
+            except Exception as err:
+                if not is_about_bytes(err):
+                    raise
+                # It does not say of which partition, and has dropped what it had unpacked of others.
+                return {
+                    each: await self._salvage(each, at, unreadable=unreadable)
+                    for each, at in positions.items()
+                }
+            return found
+
+    async def _salvage(
+        self, source: TopicPartition, offset: int, *, unreadable: list[Gap] | None
+    ) -> Sequence[ConsumerRecord]:
+        try:
+            salvaged = await salvage(self._committed, source, offset)
+        except UnreadableBatch as err:
+            if unreadable is None:
+                raise ConditionFailed(str(err), "restore it from a healthy replica") from err
+            unreadable.append(Gap(source, err.offsets))
+            self._committed.seek(source, err.offsets.stop)
+            return ()
+        self._committed.seek(source, salvaged.next_offset)
+        return salvaged.records
 
 
 @asynccontextmanager

@@ -76,6 +76,7 @@ _ROWS = (
     ("duplicates", "outputs too many: a second one under one key, or of one dead letter", True),
     ("missing", "inputs without a trace", True),
     ("lost_unread", "inputs that retention removed before they were read", False),
+    ("unreadable", "offsets of batches in tickets that nobody can read: not among records", False),
     ("decided_anew", "outputs under a key whose claim was over: sent again after TICKETGATE_CLAIM_TTL", False),
     ("outputs_of_past_inputs", "outputs whose input is gone by now, as retention wants it", False),
     ("outputs_unexplained", "outputs of no ticket here: another namespace's, or of a topic made anew", False),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -21,6 +23,8 @@ from ticketgate.streams.audit import (
     OutputsSince,
     account,
 )
+from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.embedded.valkey import Valkey
 from ticketgate.streams.outcomes import Outcomes, Repeated
 from ticketgate.streams.scanning import open_scanner
 from ticketgate.streams.settings import load_settings
@@ -29,7 +33,9 @@ from .conftest import NewDeployment
 from .deployment import Deployment, Sent, ticket
 from .meddling import commit, send_to
 from .policies import FIXED_ANSWERS, SEED_POLICY
+from .raw_batches import PLACEHOLDER, batch, send_batches
 from .sample_records import NAMESPACE, NOW_MS, TOPICS, TTL_MS, Record, claim_of, dead, decided, record, sent
+from .test_unreadable_batches import damage, damaged_checksum
 
 
 def audit(
@@ -255,6 +261,51 @@ class TestADeployment:
         assert done.returncode == 3
         assert f"missing: {gate.topic('tickets')}:0:1, key " in done.stdout
         assert "duplicate: key " in done.stdout
+
+    def test_records_that_aiokafka_cannot_read_are_accounted_for(self, deploy: NewDeployment) -> None:
+        gate = deploy(policy=str(SEED_POLICY), scorer=f"fixed:{FIXED_ANSWERS}", partitions="2")
+        bad = Sent(b'{"id": "bad", "state": "x"}', headers=[(PLACEHOLDER, b"")])
+        good = [[ticket(f"{partition}-{n}") for n in range(8)] for partition in range(2)]
+        now_ms = round(
+            time.time() * 1000
+        )  # older ones than tickets_retention would go before they are counted
+        send_batches(
+            gate.bootstrap,
+            gate.topic("tickets"),
+            [
+                (0, batch([*good[0][:4], bad, *good[0][4:]], timestamp_ms=now_ms)),
+                (1, batch(good[1], timestamp_ms=now_ms)),
+            ],
+        )
+        gate.start_worker()
+        gate.wait_for_records(17, "dispatch", "review", "dead-letter")
+
+        report = json.loads(until_nothing_is_pending(gate))
+
+        assert (report["records"], report["dispatched"] + report["review"], report["dead_letter"]) == (
+            17,
+            16,
+            1,
+        )
+
+    def test_a_batch_that_nobody_can_read_is_counted_apart(
+        self, own_kafka: Kafka, valkey: Valkey, tmp_path: Path
+    ) -> None:
+        with Deployment(own_kafka.bootstrap, valkey.url, tmp_path / "gate", {"PARTITIONS": "1"}) as gate:
+            topic, now_ms = gate.topic("tickets"), round(time.time() * 1000)
+            for name in ("before", "broken", "after"):
+                send_batches(
+                    gate.bootstrap,
+                    topic,
+                    [(0, batch([ticket(f"{name}-{n}") for n in range(3)], timestamp_ms=now_ms))],
+                )
+            own_kafka.stop()
+            damage(tmp_path / f"kafka/data/{topic}-0/{0:020}.log", 1, damaged_checksum)
+            own_kafka.start()
+
+            report = json.loads(gate.run("audit", "--json").stdout)
+
+            assert (report["records"], report["pending"], report["unreadable"]) == (6, 6, 3)
 
     async def test_what_an_open_transaction_holds_is_waited_for(self, deploy: NewDeployment) -> None:
         """Its end may be written to the group's offsets already, and not yet to the outputs."""
