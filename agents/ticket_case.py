@@ -102,6 +102,8 @@ class TicketCase:
         """What each rule, by id, says of the assignment; empty if there is none."""
         if isinstance(self.answers, Unusable):
             return {}
+        if not self.abstained:
+            return self.policy.quick.truths(self.selected)
         return {rule.id: rule.truth(self.selected, self.abstained) for rule in self.policy.rules}
 
     @cached_property
@@ -109,8 +111,9 @@ class TicketCase:
         """Every rule that is broken whatever the abstained answers would be, in the policy's order."""
         return tuple(
             Violation(rule=rule.id, message=rule.message)
-            for rule in self.policy.rules
-            if self.rule_truths.get(rule.id) is False
+            # Without an assignment there are no truths, and else one a rule, in the rules' order.
+            for rule, held in zip(self.policy.rules, self.rule_truths.values(), strict=False)
+            if held is False
         )
 
     @cached_property

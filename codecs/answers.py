@@ -176,6 +176,8 @@ def check_answers(questions: Mapping[str, Question], raw: object) -> dict[str, A
     for question_id, question in questions.items():
         if question_id not in raw:
             found: Answer | list[str] = ["no answer"]
+        elif (plain := _plain_noul(question, raw[question_id])) is not None:
+            found = plain
         else:
             found = _check_answer(question, raw[question_id])
         if isinstance(found, list):
@@ -191,9 +193,21 @@ def check_answers(questions: Mapping[str, Question], raw: object) -> dict[str, A
     return tuple(reasons) if reasons else answers
 
 
+def _plain_noul(question: Question, raw: object) -> NoulAnswer | None:
+    """The answer, if it is a noul as nearly all are; None if it has to be looked at closely.
+
+    A policy may ask forty of them of every ticket, and this takes a third of the time.
+    """
+    if type(question) is not NoulQuestion or type(raw) is not dict or raw.get("type") != "noul":
+        return None
+    noul = raw.get("noul")
+    return NoulAnswer(noul) if type(noul) is float and 0 <= noul <= 1 else None
+
+
 def _check_answer(question: Question, raw: object) -> Answer | list[str]:
     """The answer, or what is wrong with it."""
-    if not isinstance(raw, Mapping):
+    # dict before Mapping, which takes ten times as long to ask: this runs over every answer of every ticket.
+    if not isinstance(raw, (dict, Mapping)):
         return [f"the answer must be an object, not {wrong_kind(raw)}"]
     kind = raw.get("type")
     if kind != question.type:

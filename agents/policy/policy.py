@@ -13,6 +13,7 @@ from ticketgate.agents.policy.effects import EffectTemplate
 from ticketgate.agents.policy.examples import Example
 from ticketgate.agents.policy.facts import MappedQuestion
 from ticketgate.agents.policy.positions import Path, line_of
+from ticketgate.agents.policy.quick import QuickRules
 from ticketgate.agents.policy.rules import Rule
 from ticketgate.codecs.decision import PolicyRef
 from ticketgate.codecs.questions import Question
@@ -29,6 +30,7 @@ class Policy:
     on_truncation: what becomes of a ticket that the model could not read to its end.
     hash: SHA-256 of the canonical document, hexadecimal.
     examples: for each question that has some, at most one of each kind.
+    quick: the rules, ready to be checked fast.
     source, lines: the file's name and where its parts stand there, for messages; they take no part in equality.
     """
 
@@ -46,6 +48,10 @@ class Policy:
     examples: Mapping[str, tuple[Example, ...]]
     source: str = field(compare=False)
     lines: Mapping[Path, int] = field(compare=False, repr=False)
+    quick: QuickRules = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quick", QuickRules(self.rules))
 
     @property
     def ref(self) -> PolicyRef:

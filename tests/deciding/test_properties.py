@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import struct
 from typing import Any
 
@@ -91,6 +92,45 @@ def test_an_abstention_never_turns_a_violation_into_an_acceptance(
     assert cautious.probabilities == plain.probabilities
     doubtful = any(max(value, 1 - value) < bound for value in values)
     assert (cautious.verdict.stage is Stage.ABSTENTION) is doubtful
+
+
+@given(st.data(), drawn_policies(max_questions=4), st.floats(0.5, 1))
+def test_no_abstention_turns_a_violation_of_any_policy_into_an_acceptance(
+    data: st.DataObject, drawn: Drawn, bound: float
+) -> None:
+    values = data.draw(values_for(drawn.domains))
+    answers = answers_of(values, drawn.domains)
+    for question, domain in drawn.domains.items():
+        if data.draw(st.booleans()):
+            answers[question] = unsure_answer(values[question], domain)
+    cautious = parse_policy(json.dumps(drawn.document | {"abstain_below": bound}))
+
+    plain, careful = decide_one(answers, parse_policy(drawn.text)), decide_one(answers, cautious)
+
+    if plain.violations:
+        assert careful.verdict.status is Status.REVIEW
+    if careful.verdict.status is Status.ACCEPT:
+        assert (plain.verdict.status, plain.selected) == (Status.ACCEPT, careful.selected)
+    assert {each.rule for each in careful.violations} <= {each.rule for each in plain.violations}
+
+
+def unsure_answer(value: Any, domain: list[Any]) -> dict[str, Any]:
+    """An answer that selects the value by a hair, so that most bounds make it an abstention."""
+    if isinstance(value, bool):
+        return noul(0.5 if value else 0.499)
+    chances = {str(each): 1 / len(domain) for each in domain}
+    chances[str(value)] += 1e-6
+    name = "choice" if isinstance(value, str) else "score"
+    expected = sum(level * chances[str(level)] for level in domain) if name == "score" else value
+    return {"type": name, name: expected, "probabilities": chances}
+
+
+@given(st.data(), drawn_policies())
+def test_all_rules_at_once_say_what_each_says(data: st.DataObject, drawn: Drawn) -> None:
+    policy = parse_policy(drawn.text)
+    selected = frozenset(labels_of(data.draw(values_for(drawn.domains))))
+
+    assert policy.quick.truths(selected) == {rule.id: rule.truth(selected) for rule in policy.rules}
 
 
 def bits(value: float) -> bytes:
