@@ -29,9 +29,9 @@ from .world import (
 Steps = Generator[str, None, None]
 
 STEPS = (
-    "1 token", "1 fence", "2 committed", "2 log start", "2 marks", "2 void", "2 opened", "3 poll", "4 claim",
-    "4 mark", "4 token", "4 voids", "4 take over", "4 derived", "5 decide", "6 send", "6 offset", "6 prepare",
-    "6 mark", "7 reopen", "7 refused",
+    "1 token", "1 fence", "1 token again", "2 committed", "2 log start", "2 marks", "2 retract", "2 void", "2 opened",
+    "3 poll", "4 claim", "4 mark", "4 token", "4 voids", "4 take over", "4 derived", "5 decide", "6 send", "6 offset",
+    "6 prepare", "6 mark", "7 reopen", "7 refused",
 )  # fmt: skip
 """All places where a lane can stand: the effect that it has just done."""
 
@@ -53,8 +53,10 @@ class Protocol:
     not the one that stands there."""
     takes_token_first: bool = True
     """It does so before it fences, not after."""
+    rereads_token: bool = True
+    """And reads it again after: a lane that has the fence has the token as well."""
     claims_read_token: bool = True
-    """The claims' round trip ends by reading the token, and the lane reopens if it is another's."""
+    """The claims' round trip ends by reading the token: a lane whose Redis was emptied finds it gone."""
     looks_again: bool = True
     """The loser of a take-over asks whether the winner is void too."""
     voids_before_first_commit: bool = True
@@ -66,19 +68,23 @@ class Protocol:
     synced before the lane goes on: the mark cannot show its loss."""
     marks_commit_at_once: bool = True
     """`committed` is raised after each commit and at opening, not with the next batch."""
+    rebuild_overrules: bool = True
+    """`claims rebuild` sets the claims of committed outputs whatever stands there."""
 
 
 AS_BUILT = Protocol(
     holds_token=False,
     takes_token_first=False,
+    rereads_token=False,
     claims_read_token=False,
     looks_again=False,
     voids_before_first_commit=False,
     compares_every_partition=False,
     syncs_late_writes=False,
     marks_commit_at_once=False,
+    rebuild_overrules=False,
 )
-"""The protocol of streams/ and store/ as of commit 560b255."""
+"""The protocol of streams/ and store/ as of commit 6a683d8."""
 
 
 class BatchFailed(Exception):
@@ -189,42 +195,62 @@ class Lane:
                 self.refusal = None
 
     def _open(self) -> Steps:
-        protocol, broker, partition = self._protocol, self._broker, self.partition
         self._batch, self._late_void = None, None
         self._openings += 1
-        if protocol.takes_token_first:
-            yield from self._take_token()
-        committed = list(broker.committed)
-        if not protocol.reads_after_fence:
-            yield "2 committed"
-        self._epoch = broker.fence(self._transactional_id)  # 1
-        yield "1 fence"
-        if not protocol.takes_token_first:
-            yield from self._take_token()
-        if protocol.reads_after_fence:
-            committed = list(broker.committed)  # 2
-            yield "2 committed"
-        first = broker.starts[partition]
+        committed = yield from self._fence()  # 1
+        first = self._broker.starts[self.partition]  # 2
         yield "2 log start"
         self._compare_with_marks(committed)
         yield "2 marks"
-        own = committed[partition]
-        if own is not None or protocol.voids_before_first_commit:
-            lost = range(own or 0, first)
-            if lost and protocol.journals_before_moving:
-                yield from self._journal(lost)
-            elif lost:
-                self._late_void = lost
-        if own is not None and protocol.marks_commit_at_once:
-            self._redis.raise_mark("committed", partition, own)
+        own = committed[self.partition]
+        yield from self._declare_lost(own, first)
+        if own is not None and self._protocol.marks_commit_at_once:
+            self._redis.raise_mark("committed", self.partition, own)
         self.committed = own
         self._position = max(own or 0, first)
         yield "2 opened"
+
+    def _fence(self) -> Generator[str, None, list[int | None]]:
+        """Returns the committed offsets of the whole topic."""
+        protocol = self._protocol
+        if protocol.takes_token_first:
+            yield from self._take_token()
+        committed = list(self._broker.committed)
+        if not protocol.reads_after_fence:
+            yield "2 committed"
+        self._epoch = self._broker.fence(self._transactional_id)
+        yield "1 fence"
+        if not protocol.takes_token_first:
+            yield from self._take_token()
+        if protocol.rereads_token:
+            yield from self._check_token("1 token again")
+        if protocol.reads_after_fence:
+            committed = list(self._broker.committed)
+            yield "2 committed"
+        return committed
+
+    def _declare_lost(self, own: int | None, first: int) -> Steps:
+        if own is not None:
+            self._redis.retract(self.partition, max(own, first), token=self._token)
+            yield "2 retract"
+        elif not self._protocol.voids_before_first_commit:
+            return
+        lost = range(own or 0, first)
+        if lost and self._protocol.journals_before_moving:
+            yield from self._journal(lost)
+        elif lost:
+            self._late_void = lost
 
     def _take_token(self) -> Steps:
         if self._protocol.holds_token:
             self._redis.take_token(self.partition, self._token_now)
             yield "1 token"
+
+    def _check_token(self, step: str) -> Steps:
+        if self._protocol.holds_token:
+            if self._redis.token(self.partition) != self._token_now:
+                raise TokenTaken
+            yield step
 
     def _compare_with_marks(self, committed: list[int | None]) -> None:
         if not self._protocol.compares_marks:
@@ -326,10 +352,8 @@ class Lane:
         if self.committed is not None:
             self._redis.raise_mark("committed", self.partition, self.committed)
         yield "4 mark"
-        if self._protocol.holds_token and self._protocol.claims_read_token:
-            if self._redis.token(self.partition) != self._token_now:
-                raise TokenTaken
-            yield "4 token"
+        if self._protocol.claims_read_token:
+            yield from self._check_token("4 token")
         for want in wanted:
             yield from self._take_over_if_void(want)
 

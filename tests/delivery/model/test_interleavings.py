@@ -1,6 +1,6 @@
 """However kills, zombies, rebalances, repeats, collisions and losses fall, I1 to I6 hold.
 
-A machine runs on TICKETGATE_EXAMPLES interleavings (300 unless told), and on 10,000 where its test is marked chaos.
+A machine runs on TICKETGATE_EXAMPLES interleavings (200 unless told), and on 10,000 where its test is marked chaos.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .lane_model import Protocol
 from .machine import Deliveries, DeliveriesWithLosses, machine
 
 some = settings(
-    max_examples=int(os.environ.get("TICKETGATE_EXAMPLES", "300")),
+    max_examples=int(os.environ.get("TICKETGATE_EXAMPLES", "200")),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -28,18 +28,6 @@ def test_a_lane_that_lives_through_a_lost_tail_claims_on_top_of_it() -> None:
         scene.rests()
 
 
-def test_a_lane_that_lives_through_an_emptying_finds_its_token_gone() -> None:
-    scene = Scene(Protocol(), [K])
-    scene.drains(0)
-    lane = scene.drains(1)
-    scene.sends(1, K)
-
-    scene.world.restart_redis(lost_writes=None)
-
-    assert lane.go_to("7 refused")
-    scene.rests()
-
-
 def test_offsets_lost_between_a_commit_and_its_mark_are_decided_again() -> None:
     scene = Scene(Protocol(), [K])
     scene.lane(0, at="6 prepare").kill()

@@ -60,7 +60,7 @@ class Claim(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """One output record: to dispatch or review under the ticket's own key, to review under a collision's derived one."""
+    """One output record: decided under the ticket's own key, or for review under a collision's derived one."""
 
     key: str
     fingerprint: str
@@ -251,10 +251,14 @@ class Redis:
         self._set(("claim", key), claim)
         return claim
 
-    def restore(self, effects: Iterable[Effect], committed: Iterable[int | None]) -> None:
+    def restore(self, effects: Iterable[Effect], committed: Iterable[int | None], *, overrules: bool) -> None:
         """`claims rebuild`: the claims of all committed outputs, and only then the marks."""
         for effect in effects:
-            self._set(("claim", effect.key), Claim(effect.coordinate, effect.fingerprint))
+            claim = Claim(effect.coordinate, effect.fingerprint)
+            if overrules:
+                self._set(("claim", effect.key), claim)
+            else:
+                self.claim_if_free(effect.key, claim)
         for partition, offset in enumerate(committed):
             if offset is not None:
                 self.raise_mark("claimed", partition, offset)
@@ -279,6 +283,13 @@ class Redis:
         self._check(partition, token)
         self._set(("void", partition, offsets.start), offsets.stop)
         self.journalled |= {Coordinate(partition, offset) for offset in offsets}
+
+    def retract(self, partition: int, offset: int, *, token: Token | None) -> None:
+        """Forget the ranges from `offset` on, if the lane still is its partition's."""
+        self._check(partition, token)
+        late = [name for name in self._state if name[:2] == ("void", partition) and name[2:] >= (offset,)]
+        for name in late:
+            self._set(name, None)
 
     def is_void(self, coordinate: Coordinate) -> bool:
         """Whether a journalled range holds the coordinate."""
@@ -343,10 +354,10 @@ class World:
             self.redis.lose_tail(lost_writes)
         self.known = [None] * TOPIC_PARTITIONS
 
-    def rebuild_claims(self) -> None:
+    def rebuild_claims(self, *, overrules: bool) -> None:
         """`ticketgate claims rebuild`."""
         self.broker.complete()
-        self.redis.restore(self.broker.visible, self.broker.committed)
+        self.redis.restore(self.broker.visible, self.broker.committed, overrules=overrules)
 
     def restore_offsets(self) -> None:
         """What a lane asks for that found its offsets reset."""
