@@ -6,8 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from ticketgate.agents.case_file import read_cases
 from ticketgate.agents.policy import PolicyError, parse_policy
 from ticketgate.agents.policy.document import CONSTRUCTS
+from ticketgate.agents.policy.findings import SEVERITIES
+from ticketgate.agents.trial import run_cases
 
 PAGE = (Path(__file__).parents[2] / "agents" / "policy" / "README.md").read_text(encoding="utf-8")
 WHOLE, *FRAGMENTS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -28,6 +31,22 @@ def test_each_further_example_fits_into_it(fragment: str) -> None:
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_each_construct_has_an_example(construct: str) -> None:
     assert any(f"\n{construct} = " in block for block in (WHOLE, *FRAGMENTS))
+
+
+def test_every_finding_of_lint_is_in_the_table() -> None:
+    assert all(f"`{code}`" in PAGE for code in SEVERITIES)
+    rows = re.findall(r"^\| (`.*`) \| (error|warning|note) \|", PAGE, re.MULTILINE)
+    told = {code: severity for codes, severity in rows for code in re.findall(r"`(\w+)`", codes)}
+    assert told == SEVERITIES
+
+
+def test_the_shown_case_comes_out_as_it_says() -> None:
+    (table,) = re.findall(r"```\n(\[\[cases\]\].*?)```", PAGE, re.DOTALL)
+    policy = parse_policy(WHOLE.replace("customer.vip", "vip"))
+
+    (result,), _ = run_cases(read_cases(table, source="cases.toml", policy=policy), policy)
+
+    assert result.faults == ()
 
 
 def test_the_shown_errors_are_those_that_come() -> None:
