@@ -58,7 +58,7 @@ class TicketCase:
         reasons += [fact.reason for fact in self.facts.values() if isinstance(fact, NoFact)]
         if self.policy.on_truncation == "review":
             reasons += [
-                f"question {quote(question_id)}: the state exceeds the model's window and was not read to its end"
+                f"question {quote(question_id)}: the model did not read all of the state or question"
                 for question_id in self.policy.questions
                 if question_id in scores.truncated
             ]

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
 from ticketgate.agents.scoring.scorer import ScorerError
 from ticketgate.codecs.decision import ModelRef
+from ticketgate.codecs.questions import MAX_OPTIONS
 from ticketgate.codecs.strict import Malformed, canonical, decode
 
 MANIFEST = "manifest.json"
@@ -48,9 +49,13 @@ class TokenizerEntry(_Strict):
 
 
 class Limits(_Strict):
-    """`window`: how many tokens of one text the model reads, its special tokens among them."""
+    """`window`: how many tokens of one text the model reads, its special tokens among them.
+
+    `options`: how many options one question may have; left out, as many as the protocol allows.
+    """
 
     window: Annotated[int, Field(ge=8)]
+    options: Annotated[int, Field(ge=2, le=MAX_OPTIONS)] | None = None
 
 
 class Manifest(_Strict):
@@ -142,6 +147,9 @@ def _read_file(path: Path, name: str, entry: FileEntry) -> bytes:
 def _identity(manifest: Manifest) -> ModelRef:
     """name@version, and the SHA-256 of all that decides: the files' hashes, template, calibration, limits."""
     decides = manifest.model_dump(mode="json", by_alias=True, exclude={"about"})
+    if manifest.limits.options is None:
+        # As it was before there was such a limit: a folder's identity stays.
+        del decides["limits"]["options"]
     return ModelRef(
         id=f"{manifest.name}@{manifest.version}", hash=hashlib.sha256(canonical(decides)).hexdigest()
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnxruntime.capi import (
     onnxruntime_pybind11_state as ort_errors,  # pyright: ignore[reportAttributeAccessIssue]  # compiled, no stubs
 )
-from ticketgate.agents.scoring.folder import ModelFolder
+from ticketgate.agents.scoring.folder import Graph, ModelFolder
 
 Array = NDArray[np.float32] | NDArray[np.int64]
 
@@ -27,6 +27,14 @@ ENGINE_ERRORS = (
     ort_errors.RuntimeException,
 )
 
+_DTYPES: Mapping[str, type[np.generic]] = {
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+}
+
 # 3: errors. What onnxruntime warns of is a matter for whoever builds a model, not for a worker's log.
 _LOG_ERRORS = 3
 
@@ -34,19 +42,39 @@ _LOG_ERRORS = 3
 class GraphSession:
     """An opened graph."""
 
-    def __init__(self, session: onnxruntime.InferenceSession, inputs: Mapping[str, str], output: str) -> None:
-        self._session, self._inputs, self._output = session, inputs, output
+    def __init__(
+        self,
+        session: onnxruntime.InferenceSession,
+        inputs: Mapping[str, str],
+        output: str,
+        dtypes: Mapping[str, type[np.generic]],
+    ) -> None:
+        self._session, self._inputs, self._output, self._dtypes = session, inputs, output, dtypes
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The contract's names of what it takes."""
+        return frozenset(self._inputs)
 
     def run(self, **inputs: Array) -> NDArray[np.float32]:
-        """The graph's one output for these inputs, by the contract's names."""
-        fed = {self._inputs[name]: value for name, value in inputs.items()}
+        """The graph's one output for these inputs, by the contract's names, each cast to what the graph declares."""
+        fed = {
+            self._inputs[name]: value.astype(self._dtypes[name], copy=False) for name, value in inputs.items()
+        }
         return np.asarray(self._session.run([self._output], fed)[0], np.float32)
 
 
 def open_graph(
-    folder: ModelFolder, name: str, *, inputs: tuple[str, ...], output: str, threads: int
+    folder: ModelFolder,
+    name: str,
+    *,
+    inputs: tuple[str, ...],
+    output: str,
+    threads: int,
+    optional: tuple[str, ...] = (),
 ) -> GraphSession:
-    """Open the graph that the manifest calls `name`. `inputs` and `output` are the contract's names.
+    """Open the graph that the manifest calls `name`. `inputs` and `output` are the contract's names; of `optional`
+    inputs the manifest names those that the graph has.
 
     Raises ScorerError if the manifest or the graph lacks one of them, or the graph cannot be opened.
     """
@@ -54,7 +82,8 @@ def open_graph(
     if name not in manifest.graphs:
         raise folder.refusal(f'contract {manifest.contract} needs a graph "{name}"')
     graph = manifest.graphs[name]
-    for kind, wanted, given in (("input", set(inputs), graph.inputs), ("output", {output}, graph.outputs)):
+    wanted_inputs = set(inputs) | (set(optional) & graph.inputs.keys())
+    for kind, wanted, given in (("input", wanted_inputs, graph.inputs), ("output", {output}, graph.outputs)):
         if wanted != given.keys():
             raise folder.refusal(
                 f"graph {name}: contract {manifest.contract} has the {kind}s {_listed(wanted)}, "
@@ -69,7 +98,25 @@ def open_graph(
         for tensor in names.values():
             if tensor not in there[kind]:
                 raise folder.refusal(f'{graph.file} has no {kind} "{tensor}", but {_listed(there[kind])}')
-    return GraphSession(session, graph.inputs, graph.outputs[output])
+    for tensor in there["input"]:
+        if tensor not in graph.inputs.values():
+            raise folder.refusal(f'{graph.file} needs an input "{tensor}", which the manifest does not name')
+    return GraphSession(session, graph.inputs, graph.outputs[output], _dtypes(folder, graph, session))
+
+
+def _dtypes(
+    folder: ModelFolder, graph: Graph, session: onnxruntime.InferenceSession
+) -> dict[str, type[np.generic]]:
+    """What the graph declares each of its inputs to be, by the contract's name."""
+    declared = {tensor.name: tensor.type for tensor in session.get_inputs()}
+    found = {}
+    for name, tensor in graph.inputs.items():
+        if declared[tensor] not in _DTYPES:
+            raise folder.refusal(
+                f'{graph.file}: input "{tensor}" is a {declared[tensor]}; known are {_listed(_DTYPES)}'
+            )
+        found[name] = _DTYPES[declared[tensor]]
+    return found
 
 
 def _open(folder: ModelFolder, file: str, *, threads: int) -> onnxruntime.InferenceSession:

@@ -146,3 +146,23 @@ def test_no_engine_is_imported_before_a_model_is_opened() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert loaded.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("state", "is_read"),
+    [
+        ("Thanks, it works now 👍", True),
+        ("Где моя посылка? Я заплатил дважды.", True),  # letter by letter, if hardly understood
+        ("ลูกค้าต้องการเงินคืน", False),
+        ("请问我的包裹在哪里,我付了两次钱", False),
+        ("Please look at this: " + "QUJD" * 60, False),
+        ("Please look at this order number: 4711. " * 6 + "QUJD" * 8, True),
+        ("", True),
+    ],
+)
+def test_a_text_of_which_too_much_is_unknown_counts_as_not_read(
+    scorer: Scorer, state: str, is_read: bool
+) -> None:
+    (scores,) = scorer.score([Ticket(id="T", state=state)], QUESTIONS)
+
+    assert scores.truncated == (frozenset() if is_read else QUESTIONS.keys())

@@ -68,5 +68,5 @@ def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["fixed", "fixed:", "onnx:", "remote:", "", "ONNX"])
 def test_an_unknown_scorer_is_refused_with_those_that_there_are(spec: str) -> None:
-    with pytest.raises(ScorerError, match=r"use onnx .* or fixed:PATH"):
+    with pytest.raises(ScorerError, match=r"use onnx .*, fixed:PATH .* or remote:URL"):
         open_scorer(spec)

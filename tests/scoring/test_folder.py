@@ -79,7 +79,7 @@ def test_an_unknown_contract_is_refused_with_those_that_are_known(build: Build) 
 
     message = refusal(folder)
 
-    assert 'unknown contract "crystal-ball"; the contracts known here are bi-encoder-head' in message
+    assert 'unknown contract "crystal-ball"; the contracts known here are bi-encoder-head, ' in message
 
 
 @pytest.mark.parametrize("kind", ["inputs", "outputs"])

@@ -1,12 +1,14 @@
 """Contracts: how a kind of model reads a ticket and questions, and what its outputs mean.
 
-A manifest names its contract. A package can add one with `register_contract` before a model is opened.
+A manifest names its contract. A package adds one by an entry point in the group `ticketgate.contracts`, whose name is
+the contract's and which is an `OpenContract`; code that opens models itself may call `register_contract`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Protocol
 
-from ticketgate.agents.scoring.contracts import bi_encoder_head
+from ticketgate.agents.scoring.contracts import bi_encoder_head, option_markers, pair_logit
 from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.codecs.questions import Question
@@ -26,7 +28,13 @@ class Contract(Protocol):
 OpenContract = Callable[[ModelFolder, int], Contract]
 """Opens a folder with so many threads. Raises ScorerError where the folder lacks what the contract needs."""
 
-_CONTRACTS: dict[str, OpenContract] = {bi_encoder_head.NAME: bi_encoder_head.BiEncoderHead}
+ENTRY_POINTS = "ticketgate.contracts"
+
+_CONTRACTS: dict[str, OpenContract] = {
+    bi_encoder_head.NAME: bi_encoder_head.BiEncoderHead,
+    option_markers.NAME: option_markers.OptionMarkers,
+    pair_logit.NAME: pair_logit.PairLogit,
+}
 
 
 def register_contract(name: str, opener: OpenContract) -> None:
@@ -39,9 +47,19 @@ def register_contract(name: str, opener: OpenContract) -> None:
 def open_contract(folder: ModelFolder, *, threads: int) -> Contract:
     """Open the folder by the contract it names. Raises ScorerError."""
     name = folder.manifest.contract
-    if name not in _CONTRACTS:
+    if name in _CONTRACTS:
+        return _CONTRACTS[name](folder, threads)
+    packaged = entry_points(group=ENTRY_POINTS)
+    if name not in packaged.names:
         raise folder.refusal(
             f'unknown contract "{name}"',
-            remedy=f"the contracts known here are {', '.join(sorted(_CONTRACTS))}",
+            remedy=f"the contracts known here are {', '.join(sorted({*_CONTRACTS, *packaged.names}))}",
         )
-    return _CONTRACTS[name](folder, threads)
+    try:
+        opener: OpenContract = packaged[name].load()
+    except (ImportError, AttributeError) as err:
+        raise folder.refusal(
+            f'contract "{name}" cannot be loaded from {packaged[name].value} ({err})',
+            remedy="mend or remove the package that brings it",
+        ) from err
+    return opener(folder, threads)

@@ -9,21 +9,27 @@ instructions are not read. A ticket is read once however many questions there ar
 questions are kept, so that a further question is nearly free.
 """
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
-from ticketgate.agents.scoring.folder import ModelFolder, first_fault
+from ticketgate.agents.scoring.contracts.answering import (
+    distributed_answer,
+    fill,
+    noul_answer,
+    require_places,
+    sigmoid,
+    softmax,
+    wrong_manifest,
+)
+from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.render import render
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import open_graph
 from ticketgate.agents.scoring.tokens import Tokenization, even_batches
 from ticketgate.agents.scoring.vectors import TextVector, VectorCache
-from ticketgate.codecs.answers import ChoiceAnswer, ScoreAnswer, confidence
 from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
 from ticketgate.codecs.strict import JsonValue
 
@@ -35,7 +41,6 @@ MAX_PAIRS = 4096
 # Policies have tens of questions and the endpoint's callers hundreds; 8,192 vectors of width 384 are 12 MB.
 MAX_CACHED_QUESTIONS = 8192
 
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _PLACES = {
     "state": {"state"},
     "noul": {"instructions"},
@@ -63,10 +68,7 @@ class _Template(BaseModel):
     @field_validator("*")
     @classmethod
     def _known_places(cls, text: str, info: object) -> str:
-        name = getattr(info, "field_name", "")
-        if unknown := set(_PLACEHOLDER.findall(text)) - _PLACES[name]:
-            raise ValueError(f"no such place to fill: {', '.join(sorted(unknown))}")
-        return text
+        return require_places(text, _PLACES[getattr(info, "field_name", "")])
 
 
 class _Platt(BaseModel):
@@ -107,8 +109,7 @@ class BiEncoderHead:
             self._template = _Template.model_validate(folder.manifest.template)
             self._calibration = _Calibration.model_validate(folder.manifest.calibration)
         except ValidationError as err:
-            what = err.title.removeprefix("_").lower()
-            raise folder.refusal(f"manifest.json: {what}: {first_fault(err)}") from err
+            raise wrong_manifest(folder, err) from err
         self._tokens = Tokenization(folder)
         self._encoder = open_graph(
             folder, "encoder", inputs=("ids", "mask"), output="vector", threads=threads
@@ -120,7 +121,7 @@ class BiEncoderHead:
         """One Scores a state. Without questions nothing is read."""
         if not states or not questions:
             return tuple(Scores(answers={}) for _ in states)
-        read = self._encode([_fill(self._template.state, state=render(state)) for state in states])
+        read = self._encode([fill(self._template.state, state=render(state)) for state in states])
         vectors = np.stack([text.vector for text in read])
         asked = self._ask(questions)
         nouls = [name for name, a in asked.items() if isinstance(a.question, NoulQuestion)]
@@ -130,7 +131,7 @@ class BiEncoderHead:
             if isinstance(question.question, NoulQuestion):
                 chances = self._noul(logits[:, nouls.index(name)])
                 for answer, chance in zip(answers, chances, strict=True):
-                    answer[name] = {"type": "noul", "noul": chance}
+                    answer[name] = noul_answer(chance)
             else:
                 # Not by BLAS, whose threads are not ours to give.
                 cosines = np.einsum("nd,md->nm", vectors, question.vectors)
@@ -165,21 +166,21 @@ class BiEncoderHead:
             case NoulQuestion():
                 text = ""
                 if question.instructions is not None:
-                    text += _fill(template.noul, instructions=render(question.instructions))
+                    text += fill(template.noul, instructions=render(question.instructions))
                 if question.when_true is not None:
-                    text += _fill(template.noul_true, description=render(question.when_true))
+                    text += fill(template.noul_true, description=render(question.when_true))
                 if question.when_false is not None:
-                    text += _fill(template.noul_false, description=render(question.when_false))
+                    text += fill(template.noul_false, description=render(question.when_false))
                 return [text.strip()]
             case ChoiceQuestion():
                 return [
-                    _fill(template.option, label=label)
+                    fill(template.option, label=label)
                     if description is None
-                    else _fill(template.described_option, label=label, description=render(description))
+                    else fill(template.described_option, label=label, description=render(description))
                     for label, description in question.criteria.items()
                 ]
             case ScoreQuestion():
-                return [_fill(template.level, description=render(level)) for level in question.criteria]
+                return [fill(template.level, description=render(level)) for level in question.criteria]
 
     def _logits(
         self, states: NDArray[np.float32], questions: Sequence[NDArray[np.float32]]
@@ -198,31 +199,13 @@ class BiEncoderHead:
 
     def _noul(self, logits: NDArray[np.float32]) -> list[float]:
         fit = self._calibration.noul
-        return [_sigmoid(fit.scale * float(logit) + fit.bias) for logit in logits]
+        return [sigmoid(fit.scale * float(logit) + fit.bias) for logit in logits]
 
     def _distributed(
         self, question: ChoiceQuestion | ScoreQuestion, cosines: NDArray[np.float32]
     ) -> JsonValue:
-        if isinstance(question, ChoiceQuestion):
-            chances = _softmax(cosines, self._calibration.choice.scale)
-            by_label = dict(zip(question.labels, chances, strict=True))
-            choice = max(by_label, key=by_label.__getitem__)  # of equals the earlier
-            return {
-                "type": "choice",
-                "choice": choice,
-                "confidence": confidence(ChoiceAnswer(choice, by_label)),
-                "probabilities": {**by_label},
-            }
-        chances = _softmax(cosines, self._calibration.score.scale)
-        by_level = dict(zip(question.labels, chances, strict=True))
-        score = math.fsum(level * chance for level, chance in zip(question.levels, chances, strict=True))
-        return {
-            "type": "score",
-            "score": score,
-            "confidence": confidence(ScoreAnswer(score, by_level)),
-            "legend": dict(zip(question.labels, question.criteria, strict=True)),
-            "probabilities": {**by_level},
-        }
+        fit = self._calibration.choice if isinstance(question, ChoiceQuestion) else self._calibration.score
+        return distributed_answer(question, softmax(cosines, fit.scale))
 
     def _encode(self, texts: Sequence[str]) -> list[TextVector]:
         """One vector a text. A repeated text is read again: finding it would cost more than it saves."""
@@ -237,23 +220,3 @@ class BiEncoderHead:
                     vector.copy(), tokens=len(tokens[place].ids), is_truncated=tokens[place].is_truncated
                 )
         return [found[place] for place in range(len(texts))]
-
-
-def _fill(template: str, **values: str) -> str:
-    """Filled in one pass: braces in a ticket's text are text."""
-    return _PLACEHOLDER.sub(lambda place: values[place[1]], template)
-
-
-def _sigmoid(x: float) -> float:
-    """Without overflow on either side; NaN stays NaN, for the gate `answers` to see."""
-    if x >= 0:
-        return 1 / (1 + math.exp(-x))
-    power = math.exp(x) if x == x else x
-    return power / (1 + power)
-
-
-def _softmax(cosines: NDArray[np.float32], scale: float) -> list[float]:
-    """In doubles, so that the sum is 1 to the last digits; NaN stays NaN."""
-    powers = np.exp(scale * (cosines.astype(np.float64) - float(cosines.max())))
-    chances: list[float] = (powers / powers.sum()).tolist()
-    return chances

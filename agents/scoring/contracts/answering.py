@@ -1,0 +1,112 @@
+"""What contracts share: templates to text, logits to probabilities, probabilities to answers.
+
+Promise: probabilities are worked out in doubles and sum to 1 to the last digits; NaN stays NaN, for the gate `answers`
+to see.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from ticketgate.agents.scoring.folder import ModelFolder, first_fault
+from ticketgate.agents.scoring.scorer import Failure, ScorerError
+from ticketgate.codecs.answers import ChoiceAnswer, ScoreAnswer, confidence
+from ticketgate.codecs.malformed import quote
+from ticketgate.codecs.questions import MAX_OPTIONS, ChoiceQuestion, ScoreQuestion
+from ticketgate.codecs.strict import JsonValue
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def fill(template: str, **values: str) -> str:
+    """The template with its places filled, in one pass: braces in a ticket's text are text."""
+    return PLACEHOLDER.sub(lambda place: values[place[1]], template)
+
+
+def require_places(template: str, places: set[str]) -> str:
+    """The template, if it has no other places to fill than these. Raises ValueError."""
+    if unknown := set(PLACEHOLDER.findall(template)) - places:
+        raise ValueError(f"no such place to fill: {', '.join(sorted(unknown))}")
+    return template
+
+
+def sigmoid(x: float) -> float:
+    """Without overflow on either side."""
+    if x >= 0:
+        return 1 / (1 + math.exp(-x))
+    power = math.exp(x) if x == x else x
+    return power / (1 + power)
+
+
+def softmax(logits: NDArray[np.float32], scale: float) -> list[float]:
+    """softmax(scale * logits)."""
+    powers = np.exp(scale * (logits.astype(np.float64) - float(logits.max())))
+    chances: list[float] = (powers / powers.sum()).tolist()
+    return chances
+
+
+def noul_answer(chance: float) -> JsonValue:
+    """The answer to a noul whose probability of true is `chance`."""
+    return {"type": "noul", "noul": chance}
+
+
+def distributed_answer(question: ChoiceQuestion | ScoreQuestion, chances: Sequence[float]) -> JsonValue:
+    """The answer to a choice or score, from a probability for each option or level in the question's order."""
+    by_label = dict(zip(question.labels, chances, strict=True))
+    if isinstance(question, ChoiceQuestion):
+        choice = max(by_label, key=by_label.__getitem__)  # of equals the earlier
+        return {
+            "type": "choice",
+            "choice": choice,
+            "confidence": confidence(ChoiceAnswer(choice, by_label)),
+            "probabilities": {**by_label},
+        }
+    score = math.fsum(level * chance for level, chance in zip(question.levels, chances, strict=True))
+    return {
+        "type": "score",
+        "score": score,
+        "confidence": confidence(ScoreAnswer(score, by_label)),
+        "legend": dict(zip(question.labels, question.criteria, strict=True)),
+        "probabilities": {**by_label},
+    }
+
+
+def by_count(fits: Mapping[str, float], count: int, default: str) -> float:
+    """The calibration for so many options: under that number where the manifest has it, else under `default`."""
+    return fits.get(str(count), fits[default])
+
+
+def require_fits(
+    fits: Mapping[str, float], default: str, *, least: float, most: float
+) -> Mapping[str, float]:
+    """The calibration of a type: `default`, and option counts from "2" on; all in the range. Raises ValueError."""
+    if default not in fits:
+        raise ValueError(f"needs {default}")
+    for name, value in fits.items():
+        if name != default and not (
+            name.isdecimal() and 2 <= int(name) <= MAX_OPTIONS and name == str(int(name))
+        ):
+            raise ValueError(f"{name} is neither {default} nor a count of options")
+        if not least <= value <= most:
+            raise ValueError(f"{name} must be from {least:g} to {most:g}, not {value:g}")
+    return fits
+
+
+def option_limit(folder: ModelFolder) -> int:
+    """How many options a question may have."""
+    return folder.manifest.limits.options or MAX_OPTIONS
+
+
+def too_many(name: str, count: int, most: int) -> Failure:
+    """A question has more options than the model takes."""
+    return Failure(
+        f"question {quote(name)}: {count} options, and this model takes at most {most}", is_senders=True
+    )
+
+
+def wrong_manifest(folder: ModelFolder, err: ValidationError) -> ScorerError:
+    """An error about the part of the manifest that a contract checks, to be raised."""
+    return folder.refusal(f"manifest.json: {err.title.removeprefix('_').lower()}: {first_fault(err)}")

@@ -1,0 +1,207 @@
+"""pair-logit: a cross-encoder reads the ticket and a statement together, and says how well they go together.
+
+Graph `model`: ids, mask [pairs, tokens], and types [pairs, tokens] if it has them -> logit [pairs] or [pairs, 1].
+
+noul: sigmoid(scale * logit + bias) of one pair. choice and score: softmax(scale * logits) over a pair for each option
+or level; `calibration` may give another scale for a number of options. A pair that is too long loses the end of the
+ticket, and the question counts as truncated.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from ticketgate.agents.scoring.contracts.answering import (
+    by_count,
+    distributed_answer,
+    fill,
+    noul_answer,
+    option_limit,
+    require_fits,
+    require_places,
+    sigmoid,
+    softmax,
+    too_many,
+    wrong_manifest,
+)
+from ticketgate.agents.scoring.folder import ModelFolder
+from ticketgate.agents.scoring.render import render
+from ticketgate.agents.scoring.scorer import Failure, Scores
+from ticketgate.agents.scoring.session import Array, open_graph
+from ticketgate.agents.scoring.tokens import Tokenization, Tokens, even_batches
+from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.strict import JsonValue
+
+NAME = "pair-logit"
+
+_PLACES = {
+    "state": {"state"},
+    "noul": {"instructions"},
+    "noul_true": {"description"},
+    "noul_false": {"description"},
+    "option": {"instructions", "label"},
+    "described_option": {"instructions", "label", "description"},
+    "level": {"instructions", "description"},
+}
+
+
+class _Template(BaseModel):
+    """How state and statement become text. `noul_true` and `noul_false` follow `noul` where given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    state: str
+    noul: str
+    noul_true: str
+    noul_false: str
+    option: str
+    described_option: str
+    level: str
+
+    @field_validator("*")
+    @classmethod
+    def _known_places(cls, text: str, info: object) -> str:
+        return require_places(text, _PLACES[getattr(info, "field_name", "")])
+
+
+class _Platt(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    scale: float
+    bias: float
+
+
+class _Calibration(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    noul: _Platt
+    choice: dict[str, float]
+    score: dict[str, float]
+
+    @field_validator("choice", "score")
+    @classmethod
+    def _fits(cls, fits: dict[str, float]) -> Mapping[str, float]:
+        return require_fits(fits, "scale", least=1e-3, most=1e3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a pair belongs: which ticket, which question, which option or level."""
+
+    ticket: int
+    question: str
+    option: int
+
+
+class PairLogit:
+    """A folder of this contract, opened."""
+
+    def __init__(self, folder: ModelFolder, threads: int) -> None:
+        try:
+            self._template = _Template.model_validate(folder.manifest.template)
+            self._calibration = _Calibration.model_validate(folder.manifest.calibration)
+        except ValidationError as err:
+            raise wrong_manifest(folder, err) from err
+        self._tokens = Tokenization(folder)
+        self._most_options = option_limit(folder)
+        self._model = open_graph(
+            folder, "model", inputs=("ids", "mask"), optional=("types",), output="logit", threads=threads
+        )
+
+    def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
+        """One Scores a state."""
+        if failure := self._failure(questions):
+            return tuple(Scores(answers={}, failure=failure) for _ in states)
+        texts = [fill(self._template.state, state=render(state)) for state in states]
+        places = list(_places(len(texts), questions))
+        statements = {name: self._statements(question) for name, question in questions.items()}
+        pairs = [
+            self._tokens.read_pair(texts[place.ticket], statements[place.question][place.option])
+            for place in places
+        ]
+        logits = dict(zip(places, self._logits(pairs), strict=True))
+        cut: list[set[str]] = [set() for _ in texts]
+        counts = [0] * len(texts)
+        for place, pair in zip(places, pairs, strict=True):
+            counts[place.ticket] += len(pair.ids)
+            if pair.is_truncated:
+                cut[place.ticket].add(place.question)
+        return tuple(
+            Scores(
+                answers={name: self._answer(logits, ticket, name, q) for name, q in questions.items()},
+                truncated=frozenset(cut[ticket]),
+                input_tokens=counts[ticket],
+            )
+            for ticket in range(len(texts))
+        )
+
+    def _failure(self, questions: Mapping[str, Question]) -> Failure | None:
+        for name, question in questions.items():
+            if isinstance(question, ChoiceQuestion) and len(question.labels) > self._most_options:
+                return too_many(name, len(question.labels), self._most_options)
+        return None
+
+    def _statements(self, question: Question) -> list[str]:
+        template = self._template
+        asked = "" if question.instructions is None else render(question.instructions)
+        match question:
+            case NoulQuestion():
+                text = "" if question.instructions is None else fill(template.noul, instructions=asked)
+                if question.when_true is not None:
+                    text += fill(template.noul_true, description=render(question.when_true))
+                if question.when_false is not None:
+                    text += fill(template.noul_false, description=render(question.when_false))
+                return [text.strip()]
+            case ChoiceQuestion():
+                return [
+                    fill(template.option, instructions=asked, label=label)
+                    if text is None
+                    else fill(
+                        template.described_option, instructions=asked, label=label, description=render(text)
+                    )
+                    for label, text in question.criteria.items()
+                ]
+            case ScoreQuestion():
+                return [
+                    fill(template.level, instructions=asked, description=render(level))
+                    for level in question.criteria
+                ]
+
+    def _logits(self, pairs: Sequence[Tokens]) -> list[float]:
+        found = [0.0] * len(pairs)
+        for batch in even_batches([len(pair.ids) for pair in pairs]):
+            chosen = [pairs[place] for place in batch]
+            ids, mask = self._tokens.pad(chosen)
+            inputs: dict[str, Array] = {"ids": ids, "mask": mask}
+            if "types" in self._model.inputs:
+                inputs["types"] = self._types(chosen, ids.shape)
+            logits = self._model.run(**inputs).reshape(len(batch))
+            for place, logit in zip(batch, logits.tolist(), strict=True):
+                found[place] = logit
+        return found
+
+    def _types(self, pairs: Sequence[Tokens], shape: tuple[int, ...]) -> NDArray[np.int64]:
+        types = np.zeros(shape, np.int64)
+        for row, pair in enumerate(pairs):
+            types[row, : len(pair.types)] = pair.types
+        return types
+
+    def _answer(
+        self, logits: Mapping[_Place, float], ticket: int, name: str, question: Question
+    ) -> JsonValue:
+        fit = self._calibration
+        if isinstance(question, NoulQuestion):
+            return noul_answer(sigmoid(fit.noul.scale * logits[_Place(ticket, name, 0)] + fit.noul.bias))
+        count = len(question.labels)
+        scales = fit.choice if isinstance(question, ChoiceQuestion) else fit.score
+        found = np.array([logits[_Place(ticket, name, option)] for option in range(count)], np.float32)
+        return distributed_answer(question, softmax(found, by_count(scales, count, "scale")))
+
+
+def _places(tickets: int, questions: Mapping[str, Question]) -> Iterator[_Place]:
+    for ticket in range(tickets):
+        for name, question in questions.items():
+            for option in range(1 if isinstance(question, NoulQuestion) else len(question.labels)):
+                yield _Place(ticket, name, option)
