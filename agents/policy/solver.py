@@ -87,7 +87,7 @@ class Solved:
         return -self._labels[question.question_id] if name is None else self._labels[name]
 
     def _model(self, wanted: Sequence[int]) -> frozenset[int] | None:
-        return frozenset(self._solver.get_model()) if self._solver.solve(assumptions=wanted) else None
+        return frozenset(self._solver.get_model() or ()) if self._solver.solve(assumptions=wanted) else None
 
     def same(self, one: Rule, other: Rule) -> bool:
         """See Logic."""

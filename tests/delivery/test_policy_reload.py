@@ -216,7 +216,8 @@ def test_ten_thousand_tickets_while_the_policy_changes_twenty_times(
             )
     gate.send(ticket(f"T-{n}") for n in range(changes * share, tickets))
 
-    records = [json.loads(record.value) for record in gate.wait_for_records(tickets, "dispatch", "review")]
+    committed = gate.wait_for_records(tickets, "dispatch", "review")
+    records = [json.loads(record.value or b"") for record in committed]
     assert Counter(record["ticket_id"] for record in records) == Counter(f"T-{n}" for n in range(tickets))
     used = Counter(record["policy"]["hash"] for record in records)
     assert set(used) <= set(live)
