@@ -52,15 +52,15 @@ def _table(outcomes: Sequence[Outcome], *, seed: int) -> None:
     print(f"seed {seed}, {faults} faults each\n")
     print(
         "| contender | records in | visible outputs | duplicates | lost | undecided (stuck partitions)"
-        " | upstream repeats: in, out again | ended by itself |"
+        " | upstream repeats: in, out again | workers restarted | torn by the broker |"
     )
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for each in outcomes:
         books = each.books
         print(
             f"| {titles[each.contender]} | {books.records_in} | {books.outputs} | {books.duplicates} | {books.lost}"
             f" | {books.undecided} ({books.stuck_partitions}) | {books.repeats_in}, {books.repeats_out}"
-            f" | {each.crashes} |"
+            f" | {each.restarts} | {each.torn} |"
         )
 
 

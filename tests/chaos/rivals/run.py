@@ -23,6 +23,7 @@ from ticketgate.streams.embedded.valkey import Valkey
 
 from ..faults import Scene
 from ..run import SESSION_S, storm, worker_settings
+from ..torn import torn_transactions
 from ..workload import workload
 from .books import Books, judge
 from .contenders import Contender, RivalDeployment
@@ -37,13 +38,16 @@ STILL_S = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One contender's books. `held_back`: offsets that an open transaction still hid from readers at the end."""
+    """One contender's books. `restarts`: workers that ended by themselves and were replaced. `held_back`: offsets that
+    an open transaction still hid from readers at the end. `torn`: transactions that the broker tore (see torn.py).
+    """
 
     contender: str
     books: Books
     faults: dict[str, int]
-    crashes: int
+    restarts: int
     held_back: int
+    torn: int
     settle_s: float
     logs: str
 
@@ -88,12 +92,14 @@ def run(contender: Contender, *, seed: int, tickets: int, logs: Path, is_calm: b
         )
         shutil.copytree(gate.folder, logs / contender.name, ignore=shutil.ignore_patterns("state-*"))
         shutil.copy(kafka.log_file, logs / contender.name)
+        torn = torn_transactions(kafka.log_file)
     return Outcome(
         contender=contender.name,
         books=books,
         faults=dict(scene.done),
-        crashes=scene.crashes,
+        restarts=scene.crashes,
         held_back=progress.written - progress.visible,
+        torn=torn,
         settle_s=round(settle_s, 1),
         logs=str(logs / contender.name),
     )
