@@ -1,0 +1,188 @@
+"""Shortlisting: of a choice with many options, ask only about those nearest to the ticket.
+
+Promise: the kept options are the k of highest cosine to the ticket, of equals the earlier, in the question's order; k
+options or fewer pass through without an embedding. One decision is made over the reduced set, and its probabilities
+are over that set alone: they say nothing of what was left out. The caller's question is not changed.
+Source: DESIGN section 5, protocol notes section 2.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from ticketgate.agents.scoring.render import render
+from ticketgate.codecs.malformed import quote
+from ticketgate.codecs.questions import MAX_OPTIONS
+from ticketgate.codecs.strict import JsonValue
+
+DEFAULT_K: Final = 20
+
+EmbedFn = Callable[[Sequence[str]], ArrayLike]
+"""Texts to one vector each, [texts, width]; the same width at every call."""
+
+
+class ShortlistError(ValueError):
+    """A shortlist that cannot be made: a bad k, two labels that are one, or vectors of a wrong shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortlist:
+    """Which of `n` options were kept for at most `k`, and their cosines; None if nothing had to be left out."""
+
+    labels: tuple[str, ...]
+    scores: tuple[float, ...] | None
+    k: int
+    n: int
+
+    @property
+    def passthrough(self) -> bool:
+        """Whether every option was kept without looking."""
+        return self.scores is None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """What a record says of it."""
+        return {
+            "labels": list(self.labels),
+            "scores": None if self.scores is None else list(self.scores),
+            "k": self.k,
+            "n": self.n,
+            "passthrough": self.passthrough,
+        }
+
+
+def shortlist_choice(
+    state: JsonValue,
+    criteria: Mapping[str, JsonValue] | Sequence[tuple[str, JsonValue]],
+    embed: EmbedFn,
+    k: int = DEFAULT_K,
+    instructions: JsonValue = None,
+) -> Shortlist:
+    """The options to ask about `state`. `criteria` are labels with their descriptions, however many.
+
+    Raises ShortlistError, and what `embed` raises.
+    """
+    if isinstance(k, bool) or not isinstance(k, int) or not 2 <= k <= MAX_OPTIONS:
+        raise ShortlistError(f"k must be a whole number from 2 to {MAX_OPTIONS}, not {k!r}")
+    options = list(criteria.items()) if isinstance(criteria, Mapping) else list(criteria)
+    labels = [label for label, _ in options]
+    seen: set[str] = set()
+    for label in labels:
+        if label in seen:
+            raise ShortlistError(f"two options have the label {quote(label)}")
+        seen.add(label)
+    if k >= len(labels):
+        return Shortlist(tuple(labels), None, k, len(labels))
+    asked = render(state) if instructions is None else f"{render(instructions)}\n{render(state)}"
+    texts = [asked, *(label if text is None else f"{label}: {render(text)}" for label, text in options)]
+    vectors = as_vectors(embed(texts), len(texts))
+    cosines = _cosines(vectors[0], vectors[1:])
+    # Stable: of equals the earlier. Then back into the question's order, for ties of the answer.
+    kept = sorted(np.argsort(-cosines, kind="stable")[:k].tolist())
+    return Shortlist(
+        tuple(labels[place] for place in kept), tuple(float(cosines[place]) for place in kept), k, len(labels)
+    )
+
+
+def as_vectors(found: ArrayLike, count: int) -> NDArray[np.float64]:
+    """What an embedding function gave, as [count, width]. Raises ShortlistError if it is something else."""
+    try:
+        vectors = np.asarray(found, np.float64)
+    except (TypeError, ValueError) as err:
+        raise ShortlistError(f"the embedding function gave no vectors: {err}") from err
+    if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0:
+        raise ShortlistError(
+            f"the embedding function gave the shape {list(vectors.shape)} for {count} texts; it must be [texts, width]"
+        )
+    return vectors
+
+
+def _cosines(asked: NDArray[np.float64], options: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of a vector of zeros, 0; a number that is not finite counts as 0."""
+    asked, options = (np.nan_to_num(each, nan=0.0, posinf=0.0, neginf=0.0) for each in (asked, options))
+    asked, options = _unit(asked[None])[0], _unit(options)
+    cosines: NDArray[np.float64] = np.einsum("w,nw->n", asked, options)
+    return cosines
+
+
+def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    # By the largest first: squares of very large numbers would not be finite, those of very small ones 0.
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    scaled = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
+    lengths = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
+    unit: NDArray[np.float64] = np.divide(scaled, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return unit
+
+
+class CacheInfo(NamedTuple):
+    """`size` of at most `maxsize` texts are kept; how many were found, and how many had to be embedded."""
+
+    size: int
+    maxsize: int
+    hits: int
+    misses: int
+
+
+class CachedEmbed:
+    """An embedding function that remembers; see `cached_embed_fn`."""
+
+    def __init__(self, embed: EmbedFn, maxsize: int) -> None:
+        if maxsize < 1:
+            raise ValueError(f"maxsize must be at least 1, not {maxsize}")
+        self._embed, self._maxsize = embed, maxsize
+        self._kept: OrderedDict[str, NDArray[np.float64]] = OrderedDict()
+        self._hits = self._misses = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """[texts, width]. Raises ShortlistError for a wrong shape, and what the function raises."""
+        found: dict[str, NDArray[np.float64]] = {}
+        distinct = list(dict.fromkeys(texts))
+        with self._lock:
+            for text in distinct:
+                if (vector := self._kept.get(text)) is not None:
+                    self._kept.move_to_end(text)
+                    found[text] = vector
+            self._hits += len(found)
+            self._misses += len(distinct) - len(found)
+        if missing := [text for text in distinct if text not in found]:
+            vectors = as_vectors(self._embed(missing), len(missing))
+            widths = {len(vector) for vector in found.values()} | {vectors.shape[1]}
+            if len(widths) > 1:
+                raise ShortlistError(f"the embedding function gave vectors of the widths {sorted(widths)}")
+            # Copies: a row would keep its whole batch alive.
+            fresh = {text: vector.copy() for text, vector in zip(missing, vectors, strict=True)}
+            found |= fresh
+            self._keep(fresh)
+        return np.stack([found[text] for text in texts]) if texts else np.empty((0, 0))
+
+    def cache_info(self) -> CacheInfo:
+        """How full it is, and how well it served."""
+        with self._lock:
+            return CacheInfo(len(self._kept), self._maxsize, self._hits, self._misses)
+
+    def cache_clear(self) -> None:
+        """Forget everything, the counts too."""
+        with self._lock:
+            self._kept.clear()
+            self._hits = self._misses = 0
+
+    def _keep(self, fresh: Mapping[str, NDArray[np.float64]]) -> None:
+        with self._lock:
+            for text, vector in fresh.items():
+                self._kept[text] = vector
+                self._kept.move_to_end(text)
+            while len(self._kept) > self._maxsize:
+                self._kept.popitem(last=False)
+
+
+def cached_embed_fn(embed: EmbedFn, maxsize: int = 4096) -> CachedEmbed:
+    """`embed` with the `maxsize` last used texts kept, by the exact text. For several threads at once.
+
+    What is missing is asked for in one call, each text once. A call that fails, or gives a wrong shape, leaves nothing
+    behind. The lock is not held while `embed` works, so two threads may embed the same text.
+    """
+    return CachedEmbed(embed, maxsize)
