@@ -2,34 +2,56 @@
 
 Promise: a key maps to at most one coordinate for as long as its claim lives, and changes only from a void one.
 A claim is no lease: it belongs to the coordinate and not to the worker, so whoever serves the partition next
-finds its own claims and goes on. Relies on: a Redis that forgets nothing (conditions.py). Source: DESIGN section 4,
-step 4.
+finds its own claims and goes on. The mark that says how far keys were claimed is raised last of all, so that a Redis
+which lost the end of its log shows it. Relies on: a Redis that forgets nothing (conditions.py), and the lane's token
+(tokens.py). Source: DESIGN section 4, step 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import cast
 
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
-from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
+from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey, collision_key
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import Position, raise_mark
+from ticketgate.store.marks import raise_mark_as
+from ticketgate.store.tokens import GUARD, LaneToken, superseded
 from ticketgate.store.voids import Voids
 
-# KEYS[1] a claim; ARGV[1] the value found void, ARGV[2] the new value, ARGV[3] its lifetime in ms.
-# Returns the value that stands afterwards, so that the loser of a race learns who won.
-_TAKE_OVER = """
-local found = redis.call('GET', KEYS[1])
-if found == false or found == ARGV[1] then
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-  return ARGV[2]
+# KEYS[1] the token, KEYS[2] the claimed mark, then the claims. ARGV[1] the lane's token, ARGV[2] the mark, ARGV[3] a
+# claim's lifetime in ms, then the values. Returns for each claim the value that stood before, '' for none. The mark is
+# raised here if no key belongs to another record; else there is more to write, and the mark comes after that.
+_CLAIM = f"""{GUARD}
+local found, is_clear = {{}}, true
+for i = 3, #KEYS do
+  local value = ARGV[i + 1]
+  local owner = redis.call('SET', KEYS[i], value, 'NX', 'GET', 'PX', ARGV[3])
+  if owner and owner ~= value then is_clear = false end
+  found[i - 2] = owner or ''
+end
+if is_clear and tonumber(redis.call('GET', KEYS[2]) or '-1') < tonumber(ARGV[2]) then
+  redis.call('SET', KEYS[2], ARGV[2])
 end
 return found
 """
+
+# KEYS[1] the token, KEYS[2] a claim; ARGV[1] the lane's token, ARGV[2] the value found void, ARGV[3] the new value,
+# ARGV[4] its lifetime in ms. Returns the value that stands afterwards, so that the loser of a race learns who won.
+_TAKE_OVER = f"""{GUARD}
+local found = redis.call('GET', KEYS[2])
+if found == false or found == ARGV[2] then
+  redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4])
+  return ARGV[3]
+end
+return found
+"""
+
+# Two lanes may both take over what a third left void; each round has one winner, and only a void winner needs another.
+MOST_TAKE_OVERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +65,10 @@ class Claim:
     def encode(self) -> str:
         """`topic:partition:offset:fingerprint`, the value in Redis."""
         return f"{self.coordinate}:{self.fingerprint}"
+
+    def for_collision(self) -> Claim:
+        """The claim on the derived key, under which a collision is told of once however often it is sent."""
+        return replace(self, key=collision_key(self.key, self.fingerprint))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +85,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """The key belongs to another record that says something else."""
+    """The key belongs to another record that says something else; this record owns the derived key."""
 
     owner: Coordinate
     fingerprint: Fingerprint
@@ -95,49 +121,102 @@ class Claims:
         self._replicas = replicas
         self._timeout_ms = round(timeout.total_seconds() * 1000)
 
-    async def claim(self, claims: Sequence[Claim], *, position: Position) -> tuple[ClaimResult, ...]:
-        """Claim a batch's keys in one round trip, and with them move the lane's marks to `position`.
+    async def claim(
+        self, claims: Sequence[Claim], *, token: LaneToken, claimed: int
+    ) -> tuple[ClaimResult, ...]:
+        """Claim a batch's keys, in one round trip where none belongs to another record, and raise the lane's mark to
+        `claimed`, one past the batch's last offset.
 
-        Returns one result a claim, in order. Only a key that belongs to a void record costs more round trips.
-        Raises redis-py's errors (nothing may be emitted then) and `ClaimsNotDurable`.
+        Returns one result a claim, in order. Raises `Superseded`, `ClaimsNotDurable` and redis-py's errors: nothing
+        may be emitted then.
+        """
+        found = await self._claim_all(claims, token, claimed)
+        results = [_read(claim, owner) for claim, owner in zip(claims, found, strict=True)]
+        if all(isinstance(result, Owned) for result in results):
+            return tuple(results)
+        await self._take_over_voids(claims, results, token)
+        await self._claim_collisions(claims, results, token)
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            raise_mark_as(pipeline, token, self._keys.claimed(token.topic, token.partition), claimed)
+            await self._execute_durably(pipeline)
+        return tuple(results)
+
+    async def mark_committed(self, token: LaneToken, offset: int) -> None:
+        """Write down that the lane has committed to `offset`, so that offsets which are reset later are noticed.
+
+        Raises `Superseded` and redis-py's errors; what was committed stays committed.
         """
         async with self._redis.pipeline(transaction=False) as pipeline:
-            for claim in claims:
-                # NX and GET in one: nothing back means that the key was free and is now ours.
-                pipeline.set(self._keys.claim(claim.key), claim.encode(), nx=True, get=True, px=self._ttl_ms)
-            self._queue_marks(pipeline, position)
-            replies = await self._execute_durably(pipeline)
-        results = [_read(claim, found) for claim, found in zip(claims, replies, strict=False)]
-        for index, result in enumerate(results):
-            if not isinstance(result, Owned) and await self._voids.is_void(result.owner):
-                results[index] = await self._take_over(claims[index], replies[index] or b"")
-        return tuple(results)
+            raise_mark_as(pipeline, token, self._keys.committed(token.topic, token.partition), offset)
+            with superseded():
+                await pipeline.execute()
 
     async def show(self, key: IdempotencyKey) -> str | None:
         """The claim on a key as it stands, `topic:partition:offset:fingerprint`, or None."""
         found = await self._redis.get(self._keys.claim(key))
         return None if found is None else cast("bytes", found).decode()
 
-    def _queue_marks(self, pipeline: Pipeline, position: Position) -> None:
-        name = (position.topic, position.partition)
-        raise_mark(pipeline, self._keys.claimed(*name), position.claimed)
-        if position.committed is not None:
-            raise_mark(pipeline, self._keys.committed(*name), position.committed)
-
-    async def _take_over(self, claim: Claim, found: bytes) -> ClaimResult:
+    async def _claim_all(self, claims: Sequence[Claim], token: LaneToken, claimed: int) -> list[bytes]:
+        names = [self._keys.claim(claim.key) for claim in claims]
+        keys = [token.name, self._keys.claimed(token.topic, token.partition), *names]
+        values = [claim.encode() for claim in claims]
         async with self._redis.pipeline(transaction=False) as pipeline:
-            pipeline.eval(_TAKE_OVER, 1, self._keys.claim(claim.key), found, claim.encode(), self._ttl_ms)
-            (stands, *_) = await self._execute_durably(pipeline)
-        return _read(claim, stands)
+            pipeline.eval(_CLAIM, len(keys), *keys, token.value, claimed, self._ttl_ms, *values)
+            return cast("list[bytes]", (await self._execute_durably(pipeline))[0])
 
-    async def _execute_durably(self, pipeline: Pipeline) -> list[bytes | None]:
+    async def _take_over_voids(
+        self, claims: Sequence[Claim], results: list[ClaimResult], token: LaneToken
+    ) -> None:
+        """Give each key whose owner is void to the record that asks for it, unless another was faster."""
+        for _ in range(MOST_TAKE_OVERS):
+            void = await self._void_owners(claims, results)
+            if not void:
+                return
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                for place, owner in void.items():
+                    claim = claims[place]
+                    names = (token.name, self._keys.claim(claim.key))
+                    pipeline.eval(_TAKE_OVER, 2, *names, token.value, owner, claim.encode(), self._ttl_ms)
+                stand = await self._execute_durably(pipeline)
+            for place, value in zip(void, stand, strict=False):
+                results[place] = _read(claims[place], cast("bytes", value))
+
+    async def _void_owners(
+        self, claims: Sequence[Claim], results: Sequence[ClaimResult]
+    ) -> Mapping[int, str]:
+        """By place the claims that stand for void records."""
+        void: dict[int, str] = {}
+        for place, result in enumerate(results):
+            if isinstance(result, Owned) or not await self._voids.is_void(result.owner):
+                continue
+            said = result.fingerprint if isinstance(result, Collision) else claims[place].fingerprint
+            void[place] = f"{result.owner}:{said}"
+        return void
+
+    async def _claim_collisions(
+        self, claims: Sequence[Claim], results: list[ClaimResult], token: LaneToken
+    ) -> None:
+        """Claim the derived keys of what collides; what was told of before is a duplicate."""
+        places = [place for place, result in enumerate(results) if isinstance(result, Collision)]
+        if not places:
+            return
+        derived = [claims[place].for_collision() for place in places]
+        # Claimed to 0: the mark comes last of all.
+        found = await self._claim_all(derived, token, 0)
+        for place, claim, owner in zip(places, derived, found, strict=True):
+            told = _read(claim, owner)
+            if isinstance(told, Duplicate):
+                results[place] = told
+
+    async def _execute_durably(self, pipeline: Pipeline) -> list[object]:
         """Execute, and where replicas are promised wait in the same round trip until they have it all on disk."""
         if self._replicas:
             # WAITAOF waits for the last write of its own connection. A claim found as ours was written by another
             # one, so a write of this one goes after it in the replication stream.
             pipeline.set(f"{self._keys.prefix}fence", b"")
             pipeline.execute_command("WAITAOF", 1, self._replicas, self._timeout_ms)
-        replies: list[bytes | None] = await pipeline.execute()
+        with superseded():
+            replies: list[object] = await pipeline.execute()
         if self._replicas:
             _, reached = cast("tuple[int, int]", replies[-1])
             if reached < self._replicas:
@@ -145,8 +224,8 @@ class Claims:
         return replies
 
 
-def _read(claim: Claim, found: bytes | None) -> ClaimResult:
-    if found is None:
+def _read(claim: Claim, found: bytes) -> ClaimResult:
+    if not found:
         return Owned()
     coordinate, _, fingerprint = found.decode().rpartition(":")
     owner = Coordinate.parse(coordinate)

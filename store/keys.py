@@ -4,6 +4,7 @@
 `ticketgate:{namespace}:claimed:{topic}:{partition}`         integer one past the last offset claimed (marks.py)
 `ticketgate:{namespace}:committed:{topic}:{partition}`       integer last committed offset seen (marks.py)
 `ticketgate:{namespace}:void:{topic}:{partition}`            hash    offsets that never had an effect (voids.py)
+`ticketgate:{namespace}:lane:{topic}:{partition}`            string  the lane that opened last (tokens.py)
 `ticketgate:{namespace}:hung:{topic}:{partition}`            hash    tickets that a worker hung on (hangs.py)
 `ticketgate:{namespace}:skip:{topic}:{partition}`            integer an unreadable batch to pass over (skips.py)
 `ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
@@ -47,6 +48,10 @@ class Keys:
     def skip(self, topic: str, partition: int) -> str:
         """The order to pass over a batch that cannot be read."""
         return f"{self.prefix}skip:{topic}:{partition}"
+
+    def token(self, topic: str, partition: int) -> str:
+        """The token of the lane that opened last."""
+        return f"{self.prefix}lane:{topic}:{partition}"
 
     def void(self, topic: str, partition: int) -> str:
         """The ranges of offsets that were passed over without an effect."""

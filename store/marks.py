@@ -7,20 +7,27 @@ lost claims; one below `committed` means that Kafka's offsets were reset. Source
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from ticketgate.store.keys import Keys
+from ticketgate.store.tokens import GUARD, LaneToken
 
-# KEYS[1] a mark; ARGV[1] its least value. A zombie that was fenced may still write marks, older than its
-# successor's: a mark that fell would look like lost claims at the next opening.
+# KEYS[1] a mark; ARGV[1] its least value.
 _RAISE = """
 local found = tonumber(redis.call('GET', KEYS[1]) or '-1')
 if found < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
 return 0
 """
 
+# KEYS[1] the token, KEYS[2] a mark; ARGV[1] the lane's token, ARGV[2] the mark's least value.
+_RAISE_AS = f"""{GUARD}
+local found = tonumber(redis.call('GET', KEYS[2]) or '-1')
+if found < tonumber(ARGV[2]) then redis.call('SET', KEYS[2], ARGV[2]) end
+return 0
+"""
 
 # KEYS[1] a mark that may be there; ARGV[1] its greatest value.
 _LOWER = """
@@ -32,8 +39,8 @@ return 0
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a lane stands: `claimed` is one past the last offset of the batch that is being claimed; `committed` the
-    input offset of its last commit, or None before the first."""
+    """Where a partition stands: `claimed` is one past the last offset whose keys were claimed; `committed` the input
+    offset of its last commit, or None before the first."""
 
     topic: str
     partition: int
@@ -51,21 +58,32 @@ class Marks:
 
 async def read_marks(redis: Redis, keys: Keys, topic: str, partition: int) -> Marks:
     """The marks of a partition."""
-    claimed, committed = await redis.mget(keys.claimed(topic, partition), keys.committed(topic, partition))
-    return Marks(None if claimed is None else int(claimed), None if committed is None else int(committed))
+    return (await read_all_marks(redis, keys, topic, [partition]))[partition]
 
 
-def raise_mark(pipeline: Pipeline, name: str, value: int) -> None:
-    """Queue the raising of a mark to at least `value`."""
-    pipeline.eval(_RAISE, 1, name, value)
+async def read_all_marks(
+    redis: Redis, keys: Keys, topic: str, partitions: Collection[int]
+) -> Mapping[int, Marks]:
+    """The marks of some partitions of a topic, in one round trip."""
+    names = [name(topic, partition) for partition in partitions for name in (keys.claimed, keys.committed)]
+    found = [None if value is None else int(value) for value in await redis.mget(names)]
+    return {
+        partition: Marks(claimed=found[2 * place], committed=found[2 * place + 1])
+        for place, partition in enumerate(partitions)
+    }
+
+
+def raise_mark_as(pipeline: Pipeline, token: LaneToken, name: str, value: int) -> None:
+    """Queue the raising of a mark to at least `value`, by the lane that opened last and by no other."""
+    pipeline.eval(_RAISE_AS, 2, token.name, name, token.value, value)
 
 
 async def raise_marks(redis: Redis, keys: Keys, position: Position) -> None:
-    """Raise a partition's marks to `position`."""
+    """Raise a partition's marks to `position`: an operator's, while no lane serves it."""
     async with redis.pipeline(transaction=True) as pipeline:
-        raise_mark(pipeline, keys.claimed(position.topic, position.partition), position.claimed)
+        pipeline.eval(_RAISE, 1, keys.claimed(position.topic, position.partition), position.claimed)
         if position.committed is not None:
-            raise_mark(pipeline, keys.committed(position.topic, position.partition), position.committed)
+            pipeline.eval(_RAISE, 1, keys.committed(position.topic, position.partition), position.committed)
         await pipeline.execute()
 
 

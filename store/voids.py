@@ -9,6 +9,20 @@ from __future__ import annotations
 from redis.asyncio import Redis
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.store.keys import Keys
+from ticketgate.store.tokens import GUARD, LaneToken, superseded
+
+# KEYS[1] the token, KEYS[2] the journal; ARGV[1] the lane's token, ARGV[2] and ARGV[3] a range. A range that stands is
+# never shortened: what was passed over stays passed over.
+_JOURNAL = f"""{GUARD}
+local first, stop = tonumber(ARGV[2]), tonumber(ARGV[3])
+local ranges = redis.call('HGETALL', KEYS[2])
+for i = 1, #ranges, 2 do
+  if tonumber(ranges[i]) >= stop then redis.call('HDEL', KEYS[2], ranges[i]) end
+end
+local found = tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or '-1')
+if first < stop and found < stop then redis.call('HSET', KEYS[2], ARGV[2], ARGV[3]) end
+return 0
+"""
 
 
 class Voids:
@@ -18,15 +32,15 @@ class Voids:
         self._redis = redis
         self._keys = keys
 
-    async def journal(self, topic: str, partition: int, offsets: range) -> None:
-        """Declare that no record in `offsets` has had, or will have, an effect."""
-        await self._redis.hset(self._keys.void(topic, partition), str(offsets.start), str(offsets.stop))
+    async def journal(self, token: LaneToken, offsets: range) -> None:
+        """Declare that no record in `offsets`, which may be empty, has had or will have an effect, and forget the
+        ranges from its end on: journalled before a commit that never came, they may yet be read.
 
-    async def retract(self, topic: str, partition: int, offset: int) -> None:
-        """Forget the ranges from `offset` on: journalled before a commit that never came, they may yet be read."""
-        late = [str(each.start) for each in await self.ranges(topic, partition) if each.start >= offset]
-        if late:
-            await self._redis.hdel(self._keys.void(topic, partition), *late)
+        Raises `Superseded`, and redis-py's errors.
+        """
+        name = self._keys.void(token.topic, token.partition)
+        with superseded():
+            await self._redis.eval(_JOURNAL, 2, token.name, name, token.value, offsets.start, offsets.stop)
 
     async def ranges(self, topic: str, partition: int) -> tuple[range, ...]:
         """The journalled ranges of a partition, in order of their first offset."""

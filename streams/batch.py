@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar, assert_never
 
 from aiokafka import ConsumerRecord
 from ticketgate.agents.decide import Decision
-from ticketgate.codecs.identity import IdempotencyKey, collision_key
+from ticketgate.codecs.identity import IdempotencyKey
 from ticketgate.codecs.verdict import Stage, Status
-from ticketgate.store.claims import Claim, ClaimResult, Claims, Collision, Duplicate, Owned
-from ticketgate.store.marks import Position
+from ticketgate.store.claims import ClaimResult, Claims, Collision, Duplicate, Owned
+from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.deciding import Decider, ScorerHung, decide_all
 from ticketgate.streams.intake import Arrival, Intake, take_in
 from ticketgate.streams.records import RecordWriter
@@ -62,37 +62,27 @@ async def take_batch(
     parts: BatchParts,
     records: Sequence[ConsumerRecord],
     *,
-    committed: int | None,
+    token: LaneToken,
     hangs: Mapping[int, int],
     output: Output,
 ) -> int:
     """Take a batch, which is not empty, of one partition; returns the offset that is now committed.
 
-    `committed` is the offset of the lane's last commit; `hangs` tells at which offsets a worker hung before, and how
+    `token` is the lane's right to write to Redis; `hangs` tells at which offsets a worker hung before, and how
     often. Whatever is raised, nothing is known of the batch then; `BatchHung` says where the scorer hung.
     """
     intake = take_in(records, namespace=parts.namespace, max_bytes=parts.max_ticket_bytes)  # 3
-    source = records[0]
-    position = Position(source.topic, source.partition, claimed=intake.next_offset, committed=committed)
-    claimed = await _timed(parts, "claim", _claim(parts.claims, intake.arrivals, position))  # 4
+    wanted = [arrival.claim for arrival in intake.arrivals]
+    claimed = await _timed(
+        parts, "claim", parts.claims.claim(wanted, token=token, claimed=intake.next_offset)
+    )  # 4
     decided = await _timed(parts, "decide", _decide(parts, intake.arrivals, claimed, hangs))  # 5
     outgoing = _write(parts, intake, decided)
     await _timed(parts, "commit", output.commit(outgoing, intake.next_offset))  # 6
-    _count(parts.telemetry, source.topic, intake, claimed, decided)
+    # Not with the next batch: there may be none for long, and offsets that are reset meanwhile would go unnoticed.
+    await parts.claims.mark_committed(token, intake.next_offset)
+    _count(parts.telemetry, token.topic, intake, claimed, decided)
     return intake.next_offset
-
-
-async def _claim(claims: Claims, arrivals: Sequence[Arrival], position: Position) -> tuple[ClaimResult, ...]:
-    wanted = [arrival.claim for arrival in arrivals]
-    results = list(await claims.claim(wanted, position=position))
-    # A collision is a record of its own, under a derived key, and once however often it is sent.
-    collided = [index for index, result in enumerate(results) if isinstance(result, Collision)]
-    if collided:
-        derived = [replace(wanted[index], key=_collision_key(wanted[index])) for index in collided]
-        for index, result in zip(collided, await claims.claim(derived, position=position), strict=True):
-            if isinstance(result, Duplicate):
-                results[index] = result
-    return tuple(results)
 
 
 async def _decide(
@@ -121,16 +111,12 @@ async def _decide(
             case Collision(owner=owner):
                 reason = f"the id was used before for a ticket that says something else, at {owner}"
                 refusal = parts.decider.refuse(Stage.IDENTITY, [reason])
-                decided.append(Decided(arrival, refusal, _collision_key(arrival.claim)))
+                decided.append(Decided(arrival, refusal, arrival.claim.for_collision().key))
             case Duplicate():
                 pass
             case _:
                 assert_never(result)
     return tuple(decided)
-
-
-def _collision_key(claim: Claim) -> IdempotencyKey:
-    return collision_key(claim.key, claim.fingerprint)
 
 
 def _write(parts: BatchParts, intake: Intake, decided: Sequence[Decided]) -> list[Outgoing]:

@@ -23,6 +23,7 @@ import random
 from collections.abc import Awaitable, Callable, MutableMapping
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.batch import BatchHung, BatchParts, take_batch
 from ticketgate.streams.opening import Opening, Start
 from ticketgate.streams.partition import PartitionReader
@@ -115,8 +116,9 @@ class Lane:
         # A worker that was stopped and woken must not fence its successor: the group is asked first.
         if not await self._is_member():
             raise NotAMember
+        token = await self._opening.take_token(self.source)
         await self._output.open()  # 1
-        start = await self._opening.read_start(self.source)  # 2
+        start = await self._opening.read_start(self.source, token)  # 2
         self._reader.seek(start.next_offset)
         self._consumer.resume(self.source)
         log.info("%s opened at offset %d", self.name, start.next_offset)
@@ -125,24 +127,23 @@ class Lane:
         return start
 
     async def _serve(self, start: Start) -> None:
-        self._next_offset, committed = start.next_offset, start.committed
+        self._next_offset = start.next_offset
         while not self._drained.is_set():
             try:
                 records = await self._reader.poll(self._next_offset)
             except UnreadableBatch as batch:
-                committed = await self._pass_over(batch, committed)
+                self._next_offset = await self._pass_over(batch, start.token)
             else:
                 if not records:
                     continue
-                committed = await take_batch(
-                    self._parts, records, committed=committed, hangs=start.hangs, output=self._output
+                self._next_offset = await take_batch(
+                    self._parts, records, token=start.token, hangs=start.hangs, output=self._output
                 )
-            self._next_offset = committed
             self._stands_before(None)
 
-    async def _pass_over(self, batch: UnreadableBatch, committed: int | None) -> int:
+    async def _pass_over(self, batch: UnreadableBatch, token: LaneToken) -> int:
         self._stands_before(batch.offsets)
-        passed_to = await self._passing.pass_over(batch, committed=committed, output=self._output)
+        passed_to = await self._passing.pass_over(batch, token=token, output=self._output)
         self._reader.seek(passed_to)
         return passed_to
 

@@ -17,8 +17,10 @@ from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import read_marks
+from ticketgate.store.marks import read_all_marks
+from ticketgate.store.tokens import LaneToken, take_token
 from ticketgate.store.voids import Voids
+from ticketgate.streams.membership import Membership
 from ticketgate.streams.recovery import Action, Handling, LaneFault
 
 log = logging.getLogger(__name__)
@@ -37,11 +39,11 @@ class LaneRefusal(LaneFault):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a lane begins: the next record's offset, and the offset that the group committed, None before the first
-    commit. The two differ where records were lost to retention. `hangs` tells at which offsets a worker hung before."""
+    """Where a lane begins: the next record's offset, the lane's right to write to Redis, and at which offsets a worker
+    hung before, with how often."""
 
     next_offset: int
-    committed: int | None
+    token: LaneToken
     hangs: Mapping[int, int]
 
 
@@ -52,63 +54,76 @@ class Opening:
         self,
         *,
         consumer: AIOKafkaConsumer,
+        membership: Membership,
         redis: Redis,
         keys: Keys,
         hangs: Hangs,
         check_conditions: Callable[[], Awaitable[None]],
     ) -> None:
         self._consumer = consumer
+        self._membership = membership
         self._redis = redis
         self._keys = keys
         self._voids = Voids(redis, keys)
         self._hangs = hangs
         self._check_conditions = check_conditions
 
-    async def read_start(self, source: TopicPartition) -> Start:
-        """Where to begin. Raises `LaneRefusal`, or errors of aiokafka and redis-py."""
+    async def take_token(self, source: TopicPartition) -> LaneToken:
+        """The right to write to Redis for the partition, to be taken before the fence: whoever commits must be sure
+        that no later lane has begun to write, and whoever writes that no later lane has begun to read."""
+        return await take_token(self._redis, self._keys, source.topic, source.partition)
+
+    async def read_start(self, source: TopicPartition, token: LaneToken) -> Start:
+        """Where to begin. Raises `LaneRefusal`, `Superseded`, or errors of aiokafka and redis-py."""
         try:
             await self._check_conditions()
         except ConditionFailed as err:
             raise LaneRefusal("conditions", err.what, err.remedy) from err
+        partitions = self._consumer.partitions_for_topic(source.topic) or set()
+        sources = {source} | {TopicPartition(source.topic, partition) for partition in partitions}
+        # The offsets before the marks: a lane that commits in between has raised its marks before.
+        offsets = await self._membership.committed(sources)
+        await self._compare_with_marks(source, offsets)
         async with asyncio.timeout(READ_TIMEOUT_S):
-            committed = await self._consumer.committed(source)
-            first = (await self._consumer.beginning_offsets([source]))[source]
-            end = (await self._consumer.end_offsets([source]))[source]
-        await self._compare_with_marks(source, committed)
-        hangs = await self._hangs.read(source.topic, source.partition)
-        if committed is None:
-            return Start(int(first), None, hangs)
-        if committed > end:
+            first = int((await self._consumer.beginning_offsets([source]))[source])
+            end = int((await self._consumer.end_offsets([source]))[source])
+        committed = offsets[source]
+        if committed is not None and committed > end:
             raise LaneRefusal(
                 "input_truncated",
                 f"committed to {committed}, but {source.topic}:{source.partition} ends at {end}",
                 "records were lost, or the topic was made anew: take a new TICKETGATE_GROUP and TICKETGATE_NAMESPACE",
             )
-        # Not what is about to be journalled again: in between, a copy would be taken for a duplicate.
-        await self._voids.retract(source.topic, source.partition, max(committed, first))
-        if committed < first:
-            # Journalled before the lane moves on: claims from there may be taken over by a copy sent later.
-            await self._voids.journal(source.topic, source.partition, range(committed, first))
+        lost = range(committed or 0, max(committed or 0, first))
+        # Journalled before the lane moves on: claims from there may be taken over by a copy sent later.
+        await self._voids.journal(token, lost)
+        if lost and committed is not None:
             log.warning(
-                "%s:%d lost offsets %d to %d to retention before they were read",
-                source.topic,
-                source.partition,
-                committed,
-                first - 1,
+                "%s:%d lost %s to retention before they were read", source.topic, source.partition, lost
             )
-        return Start(int(max(committed, first)), committed, hangs)
+        hangs = await self._hangs.read(source.topic, source.partition)
+        return Start(lost.stop, token, hangs)
 
-    async def _compare_with_marks(self, source: TopicPartition, committed: int | None) -> None:
-        marks = await read_marks(self._redis, self._keys, source.topic, source.partition)
-        if committed is not None and committed > (marks.claimed or 0):
-            raise LaneRefusal(
-                "claims_lost",
-                f"committed to {committed}, claimed only to {marks.claimed or 0}: Redis has lost claims",
-                "run `ticketgate claims rebuild`",
-            )
-        if marks.committed is not None and (committed is None or committed < marks.committed):
+    async def _compare_with_marks(
+        self, source: TopicPartition, offsets: Mapping[TopicPartition, int | None]
+    ) -> None:
+        marks = await read_all_marks(
+            self._redis, self._keys, source.topic, [each.partition for each in offsets]
+        )
+        # Claims are shared by all partitions: one that lost its own says that others may have lost theirs.
+        for each, offset in sorted(offsets.items()):
+            claimed = marks[each.partition].claimed or 0
+            if offset is not None and offset > claimed:
+                raise LaneRefusal(
+                    "claims_lost",
+                    f"{each.topic}:{each.partition} is committed to {offset}, claimed only to {claimed}:"
+                    " Redis has lost claims",
+                    "run `ticketgate claims rebuild`",
+                )
+        committed, seen = offsets[source], marks[source.partition].committed
+        if seen is not None and (committed is None or committed < seen):
             raise LaneRefusal(
                 "offsets_reset",
-                f"group committed to {committed}, but was at {marks.committed} before: its offsets were reset",
+                f"group committed to {committed}, but was at {seen} before: its offsets were reset",
                 "`ticketgate replay --replay-from marks` goes on where commits ended",
             )

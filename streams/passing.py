@@ -14,9 +14,10 @@ from redis.asyncio import Redis
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.verdict import Stage
+from ticketgate.store.claims import Claims
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import Position, raise_marks
 from ticketgate.store.skips import Skips
+from ticketgate.store.tokens import LaneToken
 from ticketgate.store.voids import Voids
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.salvage import UnreadableBatch
@@ -32,29 +33,31 @@ UNREADABLE_BATCH = "unreadable_batch"
 class PassingOver:
     """What all lanes of a process need to pass over a batch."""
 
-    def __init__(self, *, redis: Redis, keys: Keys, writer: RecordWriter, telemetry: Telemetry) -> None:
-        self._redis = redis
-        self._keys = keys
+    def __init__(
+        self, *, redis: Redis, keys: Keys, claims: Claims, writer: RecordWriter, telemetry: Telemetry
+    ) -> None:
+        self._claims = claims
         self._skips = Skips(redis, keys)
         self._voids = Voids(redis, keys)
         self._writer = writer
         self._telemetry = telemetry
 
-    async def pass_over(self, batch: UnreadableBatch, *, committed: int | None, output: Output) -> int:
+    async def pass_over(self, batch: UnreadableBatch, *, token: LaneToken, output: Output) -> int:
         """Pass over the batch; returns the offset that is now committed. Raises `batch` itself if nobody ordered it.
 
-        `committed` is the offset of the lane's last commit. Whatever else is raised, nothing is known.
+        `token` is the lane's right to write to Redis. Whatever else is raised, nothing is known.
         """
         topic, partition, offsets = batch.source.topic, batch.source.partition, batch.offsets
         if not await self._skips.is_ordered(topic, partition, offsets):
             raise batch
-        await self._voids.journal(topic, partition, offsets)
-        # Without it the next opening would take the commit for one whose claims Redis lost.
-        await raise_marks(self._redis, self._keys, Position(topic, partition, offsets.stop, committed))
+        await self._voids.journal(token, offsets)
+        # No keys, but their mark: without it the next opening would take the commit for one whose claims Redis lost.
+        await self._claims.claim([], token=token, claimed=offsets.stop)
         first = Coordinate(topic, partition, offsets.start)
         reason = f"{len(offsets)} offsets, to {offsets.stop - 1}, were given up unread: {batch.reason}"
         malformed = Malformed(Stage.PARSE, UNREADABLE_BATCH, reason)
         await output.commit([self._writer.given_up(first, malformed, batch=batch.data)], offsets.stop)
+        await self._claims.mark_committed(token, offsets.stop)
         await self._skips.done(topic, partition)
         self._telemetry.records(topic, "given_up", len(offsets))
         self._telemetry.dead_lettered(UNREADABLE_BATCH)

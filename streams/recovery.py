@@ -15,6 +15,7 @@ import aiokafka.errors as kafka
 import redis.exceptions as redis
 from ticketgate.agents.scoring import ScorerUnavailable
 from ticketgate.store.claims import ClaimsNotDurable
+from ticketgate.store.tokens import Superseded
 from ticketgate.streams.broker import Unreachable
 
 
@@ -76,6 +77,7 @@ _TOO_OLD = Handling(
 TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (ScorerUnavailable, _SCORER_AWAY),
     (ClaimsNotDurable, Handling(Action.REOPEN, "claims_not_durable")),
+    (Superseded, Handling(Action.REOPEN, "superseded")),
     (redis.AuthenticationError, _REDIS_REFUSED),  # a ConnectionError to redis-py, so it stands first
     (redis.ReadOnlyError, _REDIS_AWAY),  # a failover under way
     (redis.ResponseError, _REDIS_REFUSED),

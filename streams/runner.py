@@ -12,7 +12,6 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any
 
 from aiohttp import web
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -28,6 +27,7 @@ from ticketgate.streams.batch import BatchHung, BatchParts
 from ticketgate.streams.conditions import Conditions
 from ticketgate.streams.deciding import Decider, ReportingDecider
 from ticketgate.streams.lane import Lane
+from ticketgate.streams.membership import Membership
 from ticketgate.streams.opening import Opening
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
@@ -44,8 +44,6 @@ log = logging.getLogger(__name__)
 REBALANCE_TIMEOUT_MS = 30_000
 # A consumer that could not start tries again after this.
 START_RETRY_S = 1.0
-# How long the group may take to answer whether a worker belongs to it.
-MEMBER_TIMEOUT_S = 10.0
 # A broker that is gone makes aiokafka's consumer try for ever to leave its group.
 CONSUMER_STOP_TIMEOUT_S = 5.0
 
@@ -114,7 +112,11 @@ class Runner:
         )
 
         self._passing = PassingOver(
-            redis=self._redis, keys=self._keys, writer=self._batch_parts.writer, telemetry=telemetry
+            redis=self._redis,
+            keys=self._keys,
+            claims=self._batch_parts.claims,
+            writer=self._batch_parts.writer,
+            telemetry=telemetry,
         )
 
     @property
@@ -184,11 +186,13 @@ class Runner:
 
     def _new_lane(self, source: TopicPartition) -> Lane:
         consumer = self._require_consumer()
+        membership = Membership(consumer)
         return Lane(
             source,
             consumer=consumer,
             opening=Opening(
                 consumer=consumer,
+                membership=membership,
                 redis=self._redis,
                 keys=self._keys,
                 hangs=self._hangs,
@@ -200,7 +204,7 @@ class Runner:
             batch_size=self._settings.batch_size,
             positions=self._positions,
             readiness=self._readiness,
-            is_member=self._is_member,
+            is_member=membership.is_member,
             on_hang=self._end_hung,
         )
 
@@ -220,13 +224,6 @@ class Runner:
             transaction_timeout_s=settings.transaction_timeout.total_seconds(),
             **common,
         )
-
-    async def _is_member(self) -> bool:
-        """Ask the group's coordinator, which is the one that knows; aiokafka has no public way to ask."""
-        coordinator: Any = self._require_consumer()._coordinator
-        async with asyncio.timeout(MEMBER_TIMEOUT_S):
-            await coordinator.ensure_coordinator_known()
-            return bool(await coordinator._do_heartbeat())
 
     async def _end_hung(self, source: TopicPartition, hung: BatchHung) -> None:
         """A hung thread ends with its process alone; the successor is told what to look out for."""

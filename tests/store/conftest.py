@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 from redis.asyncio import Redis
-from ticketgate.store.claims import Claims
 from ticketgate.store.connect import connect
 from ticketgate.store.keys import Keys
 from ticketgate.streams.embedded.valkey import Valkey
@@ -33,8 +32,3 @@ async def redis(server: Valkey, keys: Keys) -> AsyncIterator[Redis]:
     await client.flushdb()
     await client.aclose()
     assert not leaked, f"keys outside the namespace: {leaked}"
-
-
-@pytest.fixture
-def claims(redis: Redis, keys: Keys) -> Claims:
-    return Claims(redis, keys, ttl=timedelta(days=1), replicas=0, timeout=timedelta(seconds=5))

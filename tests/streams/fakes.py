@@ -15,10 +15,11 @@ from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.claims import Claim, ClaimResult, Collision, Duplicate, Owned
-from ticketgate.store.marks import Position
+from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.transaction import Outgoing
 
 SOURCE = TopicPartition("tickets", 0)
+TOKEN = LaneToken("tickets", 0, "lane", "token")
 POLICY = PolicyRef("p", "1", "0")
 MODEL = ModelRef("m", "0")
 
@@ -159,11 +160,21 @@ class FakeClaims:
 
     def __init__(self) -> None:
         self.owners: dict[str, Claim] = {}
-        self.positions: list[Position] = []
+        self.marks: list[tuple[str, int]] = []
 
-    async def claim(self, claims: Sequence[Claim], *, position: Position) -> tuple[ClaimResult, ...]:
-        self.positions.append(position)
-        return tuple(self.one(claim) for claim in claims)
+    async def claim(
+        self, claims: Sequence[Claim], *, token: LaneToken, claimed: int
+    ) -> tuple[ClaimResult, ...]:
+        results = [self.one(claim) for claim in claims]
+        for place, result in enumerate(results):
+            if isinstance(result, Collision):
+                told = self.one(claims[place].for_collision())
+                results[place] = told if isinstance(told, Duplicate) else result
+        self.marks.append(("claimed", claimed))
+        return tuple(results)
+
+    async def mark_committed(self, token: LaneToken, offset: int) -> None:
+        self.marks.append(("committed", offset))
 
     def one(self, claim: Claim) -> ClaimResult:
         owner = self.owners.setdefault(claim.key, claim)

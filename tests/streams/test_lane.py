@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaError
 from ticketgate.store.claims import ClaimsNotDurable
+from ticketgate.store.tokens import LaneToken
 from ticketgate.streams import lane as lane_module
 from ticketgate.streams import partition
 from ticketgate.streams.batch import BatchHung, BatchParts
@@ -27,7 +28,7 @@ from ticketgate.streams.recovery import TABLE, Action, LaneFault, handling
 from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
 
-from .fakes import SOURCE, FakeClaims, FakeConsumer, FakeDecider, FakeOutput
+from .fakes import SOURCE, TOKEN, FakeClaims, FakeConsumer, FakeDecider, FakeOutput
 
 
 def ticket(n: int, state: str = "text") -> bytes:
@@ -71,12 +72,16 @@ class Scene:
             on_hang=self._on_hang,
         )
 
-    async def read_start(self, _: Any) -> Start:
+    async def take_token(self, _: Any) -> LaneToken:
+        """Stands in for Opening."""
+        return TOKEN
+
+    async def read_start(self, *_: Any) -> Start:
         """Stands in for Opening: the offset is what was committed last."""
         if self.refusal is not None:
             raise self.refusal
         committed = self.output.committed[-1][1] if self.output.committed else None
-        return Start(committed if committed is not None else self.start, committed, self.hangs)
+        return Start(committed if committed is not None else self.start, TOKEN, self.hangs)
 
     async def pass_over(self, batch: UnreadableBatch, **_: Any) -> int:
         """Stands in for PassingOver: nobody ordered it."""
@@ -140,7 +145,7 @@ async def test_a_lane_takes_batches_in_order_and_says_that_it_works() -> None:
 
         assert scene.readiness.is_ready
     assert scene.emitted == ["T-0", "T-1", "T-2", "T-3"]
-    assert [(each.claimed, each.committed) for each in scene.claims.positions] == [(2, None), (4, 2)]
+    assert scene.claims.marks == [("claimed", 2), ("committed", 2), ("claimed", 4), ("committed", 4)]
     assert scene.output.closes >= 1
 
 
