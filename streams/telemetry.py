@@ -27,7 +27,7 @@ class Telemetry:
         self._registry = registry = CollectorRegistry()
         self._records = Counter(
             "ticketgate_records",
-            "Input records by where they went: dispatched, review, malformed, replayed, tombstone",
+            "Input records by where they went: dispatched, review, malformed, replayed, tombstone, given_up",
             ["topic", "outcome"],
             registry=registry,
         )

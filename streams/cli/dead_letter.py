@@ -51,7 +51,9 @@ def _which(function: Command) -> Command:
     """Give a command the options that choose dead letters."""
     options = (
         click.option(
-            "--stage", type=click.Choice([Stage.PARSE.value, Stage.SCHEMA.value]), help="The gate that refused."
+            "--stage",
+            type=click.Choice([Stage.PARSE.value, Stage.SCHEMA.value]),
+            help="The gate that refused.",
         ),
         click.option("--code", "codes", multiple=True, help="A code such as duplicate_key; may be repeated."),
         click.option(
