@@ -11,6 +11,7 @@ from ticketgate.agents.gate import Observer, run_gates
 from ticketgate.agents.policy.attributes import Missing
 from ticketgate.agents.policy.facts import recorded_fact
 from ticketgate.agents.policy.policy import Policy
+from ticketgate.agents.scoring.asked import asked_as_recorded
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.ticket_case import TicketCase
 from ticketgate.agents.ticket_gates import BEFORE_SCORING
@@ -61,6 +62,7 @@ def check(given: JsonValue, *, policy: Policy, observe: Observer | None = None) 
     scores = Scores(
         answers={name: answer for name, answer in answers.items() if name not in facts},
         truncated=frozenset(str(each) for each in truncated) if isinstance(truncated, list) else frozenset(),
+        asked=asked_as_recorded(policy.questions, answers),
     )
     return judge(TicketCase(ticket, policy, scores), model=GIVEN, observe=observe)
 

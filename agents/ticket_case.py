@@ -53,7 +53,7 @@ class TicketCase:
         scores = self.scores if self.scores is not None else Scores({})
         if scores.failure is not None:
             return Unusable((f"no answers: {scores.failure.reason}",))
-        checked = check_answers(self.policy.questions, scores.answers)
+        checked = check_answers({**self.policy.questions, **scores.asked}, scores.answers)
         reasons = [*checked] if isinstance(checked, tuple) else []
         reasons += [fact.reason for fact in self.facts.values() if isinstance(fact, NoFact)]
         if self.policy.on_truncation == "review":

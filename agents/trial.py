@@ -151,7 +151,7 @@ def run_examples(policy: Policy, scorer: Scorer) -> tuple[ExampleResult, ...]:
         only = {question_id: policy.questions[question_id]}
         ticket = Ticket(id=f"{question_id}.{example.kind}", state=example.state)
         (scores,) = scorer.score([ticket], only)
-        answers = check_answers(only, scores.answers)
+        answers = check_answers({**only, **scores.asked}, scores.answers)
         if isinstance(answers, tuple):
             results.append(
                 ExampleResult(

@@ -16,6 +16,7 @@ from ticketgate.codecs.strict import JsonValue
 __all__ = [
     "MAX_OPTIONS",
     "MAX_SCORE_LEVELS",
+    "MAX_SHORTLISTED",
     "MIN_OPTIONS",
     "MIN_SCORE_LEVELS",
     "ChoiceQuestion",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 MIN_OPTIONS, MAX_OPTIONS = 2, 255
+# Before a shortlist is made. Labels are embedded once, about a thousand a second.
+MAX_SHORTLISTED = 10_000
 MIN_SCORE_LEVELS, MAX_SCORE_LEVELS = 2, 10
 
 
@@ -54,10 +57,15 @@ class NoulQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceQuestion:
-    """Which one. `criteria` gives 2 to 255 options in order, each label with its description or None."""
+    """Which one. `criteria` gives 2 to 255 options in order, each label with its description or None.
+
+    shortlist: only the so many options nearest to the ticket are asked about, of which there may then be up to
+    MAX_SHORTLISTED in all. It is for the scorer alone and does not go over the wire.
+    """
 
     instructions: JsonValue
     criteria: Mapping[str, JsonValue]
+    shortlist: int | None = None
     type: Literal["choice"] = "choice"
 
     @property
@@ -129,15 +137,22 @@ def read_questions(
 
 
 def read_question(
-    question_id: str, value: object, *, unknown_fields: Literal["refuse", "ignore"] = "refuse"
+    question_id: str,
+    value: object,
+    *,
+    unknown_fields: Literal["refuse", "ignore"] = "refuse",
+    shortlist: int | None = None,
 ) -> Question:
-    """One question. Raises QuestionError with its id and the part that is wrong."""
+    """One question. Raises QuestionError with its id and the part that is wrong.
+
+    shortlist: of a choice, ask only about so many options; it may then have more than MAX_OPTIONS.
+    """
+    if shortlist is not None:
+        _require_shortlist(question_id, value, shortlist)
     if not isinstance(value, Mapping):
         raise QuestionError(question_id, f"must be an object, not {wrong_kind(value)}")
     if unknown_fields == "refuse":
-        for name in value:
-            if name not in ("type", "instructions", "criteria"):
-                raise QuestionError(question_id, f"unknown field {quote(str(name))}", part=str(name))
+        _require_known_fields(question_id, value)
     instructions = value.get("instructions")
     if instructions is not None and not _is_text(instructions):
         raise QuestionError(
@@ -150,7 +165,7 @@ def read_question(
         case "noul":
             return _noul(question_id, cast("JsonValue", instructions), criteria)
         case "choice":
-            return _choice(question_id, cast("JsonValue", instructions), criteria)
+            return _choice(question_id, cast("JsonValue", instructions), criteria, shortlist)
         case "score":
             return _score(question_id, cast("JsonValue", instructions), criteria)
         case other:
@@ -181,16 +196,36 @@ def _noul(question_id: str, instructions: JsonValue, criteria: object) -> NoulQu
     return question
 
 
-def _choice(question_id: str, instructions: JsonValue, criteria: object) -> ChoiceQuestion:
+def _require_known_fields(question_id: str, value: Mapping[object, object]) -> None:
+    for name in value:
+        if name not in ("type", "instructions", "criteria"):
+            raise QuestionError(question_id, f"unknown field {quote(str(name))}", part=str(name))
+
+
+def _require_shortlist(question_id: str, value: object, shortlist: int) -> None:
+    if isinstance(value, Mapping) and value.get("type") != "choice":
+        raise QuestionError(question_id, "only a choice can have a shortlist", part="shortlist")
+    if not MIN_OPTIONS <= shortlist <= MAX_OPTIONS:
+        raise QuestionError(
+            question_id,
+            f"shortlist must be from {MIN_OPTIONS} to {MAX_OPTIONS}, not {shortlist}",
+            part="shortlist",
+        )
+
+
+def _choice(
+    question_id: str, instructions: JsonValue, criteria: object, shortlist: int | None
+) -> ChoiceQuestion:
     if not isinstance(criteria, Mapping):
         raise _wrong_criteria(
             question_id,
             f"choice criteria must be an object from label to description, not {wrong_kind(criteria)}",
         )
-    if not MIN_OPTIONS <= len(criteria) <= MAX_OPTIONS:
+    most = MAX_OPTIONS if shortlist is None else MAX_SHORTLISTED
+    if not MIN_OPTIONS <= len(criteria) <= most:
         raise _wrong_criteria(
             question_id,
-            f"choice criteria must have {MIN_OPTIONS} to {MAX_OPTIONS} options, not {len(criteria)}",
+            f"choice criteria must have {MIN_OPTIONS} to {most} options, not {len(criteria)}",
         )
     for label, text in criteria.items():
         if not isinstance(label, str) or not label:
@@ -201,7 +236,7 @@ def _choice(question_id: str, instructions: JsonValue, criteria: object) -> Choi
             raise _wrong_description(
                 question_id, f"the description of option {quote(label)}", text, ", an array or null"
             )
-    return ChoiceQuestion(instructions, dict(criteria))
+    return ChoiceQuestion(instructions, dict(criteria), shortlist)
 
 
 def _score(question_id: str, instructions: JsonValue, criteria: object) -> ScoreQuestion:

@@ -119,6 +119,12 @@ def _question(names: Resolver, question_id: str, written: QuestionDocument) -> A
             f'"{question_id}" is a {kind} question and has no threshold',
             "remove it: a threshold cuts the probability of a noul that a model answers",
         )
+    if written.shortlist is not None and path is not None:
+        names.refuse(
+            (*place, "shortlist"),
+            f'"{question_id}" is a mapped question and has no shortlist',
+            "remove it: no model is asked",
+        )
     if written.examples is not None and path is not None:
         names.refuse(
             (*place, "examples"),
@@ -126,7 +132,7 @@ def _question(names: Resolver, question_id: str, written: QuestionDocument) -> A
             "remove them: no model is asked",
         )
     try:
-        question = read_question(question_id, given)
+        question = read_question(question_id, given, shortlist=written.shortlist)
     except QuestionError as err:
         part = (err.part,) if err.part is not None else ()
         names.refuse((*place, *part), str(err), "word it as agents/policy/README.md shows")

@@ -11,12 +11,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails
 from ticketgate.agents.policy.errors import PolicyError, Problem, ProblemCode
 from ticketgate.agents.policy.positions import Path, line_of, locate
+from ticketgate.agents.policy.schema_file import FIELD, with_schema_questions
+from ticketgate.codecs.questions import MAX_OPTIONS, MIN_OPTIONS
 from ticketgate.codecs.strict import JsonValue, Malformed, decode
 
 # A policy is a file that people wrote. A megabyte is a wrong path: a model, a log, a dump.
@@ -59,6 +62,9 @@ _SIDE = {"anyOf": [{"type": "string"}, _ATOMS]}
 _Side = Annotated[Any, WithJsonSchema(_SIDE)]
 _Sides = Annotated[list[Any], WithJsonSchema({"type": "array", "items": _SIDE, "minItems": 2, "maxItems": 2})]
 _Wording = Annotated[Any, WithJsonSchema({"type": ["string", "object", "array", "null"]})]
+_Shortlist = Annotated[
+    int, WithJsonSchema({"type": "integer", "minimum": MIN_OPTIONS, "maximum": MAX_OPTIONS})
+]
 _Criteria = Annotated[Any, WithJsonSchema({"type": ["object", "array", "null"]})]
 
 
@@ -89,6 +95,8 @@ class QuestionDocument(_Strict):
     """noul: { true = …, false = … }; choice: each label with its description; score: the levels, the lowest first."""
     threshold: _Share | None = None
     """The probability of true from which on a noul is selected."""
+    shortlist: _Shortlist | None = None
+    """Of a choice: ask only about so many options, those nearest to the ticket; it may then have up to 10,000."""
     from_: str | None = Field(default=None, alias="from")
     """The attribute that answers instead of a model, as attributes.NAME."""
     examples: ExamplesDocument | None = None
@@ -162,6 +170,8 @@ class PolicyDocument(_Strict):
     """An answer whose own probability is below this sends the ticket to review."""
     on_truncation: Literal["review", "allow"] = "review"
     """What becomes of a ticket that the model could not read to its end."""
+    schema_: Annotated[str, Field(min_length=1)] | None = Field(default=None, alias="schema")
+    """A JSON Schema whose properties are asked besides; its path, relative to the policy's file."""
     questions: Annotated[dict[str, QuestionDocument], Field(min_length=1)]
     """What is asked of each ticket, by id."""
     rules: list[RuleDocument] = Field(default_factory=list)
@@ -184,10 +194,16 @@ class Written:
         return Problem(line_of(self.lines, path), what, remedy, code)
 
 
-def read_document(text: str, *, source: str) -> Written:
-    """Read a policy's text. Raises PolicyError with every problem of grammar or shape."""
-    values = _parsed(text, source)
+def read_document(text: str, *, source: str, folder: FilePath | None = None) -> Written:
+    """Read a policy's text. Raises PolicyError with every problem of grammar or shape.
+
+    folder: where a schema lies that the policy names.
+    """
+    written = _parsed(text, source)
     lines = locate(text)
+    values = with_schema_questions(written, folder=folder, line=line_of(lines, (FIELD,)))
+    if isinstance(values, Problem):
+        raise PolicyError(source, [values])
     foreign = _not_json(values, ())
     problems = [Problem(line_of(lines, path), what, remedy) for path, what, remedy in foreign]
     try:

@@ -10,7 +10,7 @@ from ticketgate.agents.policy.policy import Policy
 
 def load_policy(path: Path) -> Policy:
     """Read and check the policy at `path`. Raises PolicyError, also if there is no such file."""
-    return parse_policy(read_policy_text(path), source=str(path))
+    return parse_policy(read_policy_text(path), source=str(path), folder=path.parent)
 
 
 def read_policy_text(path: Path) -> str:
@@ -39,6 +39,9 @@ def read_policy_text(path: Path) -> str:
     return text
 
 
-def parse_policy(text: str, *, source: str = UNNAMED) -> Policy:
-    """The policy that a TOML or JSON text writes. `source` names it in errors. Raises PolicyError."""
-    return compile_policy(read_document(text, source=source))
+def parse_policy(text: str, *, source: str = UNNAMED, folder: Path | None = None) -> Policy:
+    """The policy that a TOML or JSON text writes. Raises PolicyError.
+
+    `source` names it in errors; `folder` is where a JSON Schema lies that it names.
+    """
+    return compile_policy(read_document(text, source=source, folder=folder))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from ticketgate.agents.scoring.asked import asked_as_recorded
 from ticketgate.agents.scoring.scorer import ScorerError, Scores
 from ticketgate.codecs.decision import ModelRef
 from ticketgate.codecs.questions import Question
@@ -56,7 +57,8 @@ class FixedScorer:
 
     def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """The written answers of each ticket, unchanged, also those to questions nobody asked."""
-        return tuple(Scores(answers=self._answers.get(ticket.id, {})) for ticket in tickets)
+        given = [self._answers.get(ticket.id, {}) for ticket in tickets]
+        return tuple(Scores(answers, asked=asked_as_recorded(questions, answers)) for answers in given)
 
 
 def _unusable(path: Path, reason: str) -> ScorerError:

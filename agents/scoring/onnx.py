@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from ticketgate.agents.scoring.contracts import Contract, open_contract
+from ticketgate.agents.scoring.contracts import Contract, Embedding, open_contract
 from ticketgate.agents.scoring.folder import ModelFolder, first_fault, load_folder
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import ENGINE_ERRORS
+from ticketgate.agents.scoring.shortlisting import LazyEmbed, default_embed, score_shortlisted
 from ticketgate.codecs.decision import ModelRef
 from ticketgate.codecs.questions import Question, QuestionError, read_questions
 from ticketgate.codecs.strict import Malformed, decode
@@ -28,6 +31,7 @@ class OnnxScorer:
 
     def __init__(self, contract: Contract, *, model: ModelRef) -> None:
         self._contract, self._model = contract, model
+        self._embed = LazyEmbed((lambda: self.embed) if isinstance(contract, Embedding) else default_embed)
 
     @classmethod
     def open(cls, path: Path, *, threads: int = 1) -> Self:
@@ -49,6 +53,15 @@ class OnnxScorer:
 
     def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """One Scores a ticket, in order. Raises what onnxruntime raises."""
+        return score_shortlisted(self._score, self._embed, tickets, questions)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[texts, width], by the model's encoder. Raises TypeError if the model reads ticket and question together."""
+        if not isinstance(self._contract, Embedding):
+            raise TypeError("this model has no vectors of single texts")
+        return self._contract.embed(texts)
+
+    def _score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         return self._contract.score([ticket.state for ticket in tickets], questions)
 
 

@@ -29,6 +29,7 @@ from ticketgate.agents.scoring.remote_client import (
     RemoteClient,
 )
 from ticketgate.agents.scoring.scorer import Failure, ScorerError, ScorerUnavailable, Scores
+from ticketgate.agents.scoring.shortlisting import LazyEmbed, default_embed, score_shortlisted
 from ticketgate.codecs.decision import ModelRef
 from ticketgate.codecs.questions import Question
 from ticketgate.codecs.strict import JsonValue, Malformed, canonical, decode, encode
@@ -55,6 +56,7 @@ class RemoteScorer:
     def __init__(self, url: str, *, key: str | None, model: str, timeout_s: float) -> None:
         self._url, self._asked_model, self._timeout_s = url, model, timeout_s
         self._ref = self._model_ref(model)
+        self._embed = LazyEmbed(default_embed)
         self._loop = _LoopThread()
         self._client = self._loop.run(_client(url, key, timeout_s * REQUEST_SHARE))
         # The rest is touched in the loop alone.
@@ -81,6 +83,9 @@ class RemoteScorer:
         """One Scores a ticket, in order. Raises ScorerUnavailable."""
         if not tickets or not questions:
             return tuple(Scores(answers={}) for _ in tickets)
+        return score_shortlisted(self._ask, self._embed, tickets, questions)
+
+    def _ask(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         asked: JsonValue = {name: question.to_json() for name, question in questions.items()}
         bodies = [self._body(ticket.state, asked) for ticket in tickets]
         return self._loop.run(self._score(bodies, canary=self._body(CANARY_STATE, asked), asked=questions))

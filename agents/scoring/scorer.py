@@ -5,7 +5,7 @@ fact: the gate `answers` checks it whole, whichever scorer it came from (DESIGN 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from ticketgate.codecs.decision import ModelRef
@@ -35,6 +35,8 @@ class Scores:
     `input_tokens`: how many of the ticket's tokens the model read.
     `failure`: why there are no answers about this ticket; it goes to review for that.
     `model`: which model answered, where only the answer tells; None means the scorer's own `model`.
+    `asked`: questions that were put to the model with fewer options than given, because of a shortlist; their
+    answers are to be judged by these.
     """
 
     answers: Mapping[str, object]
@@ -42,6 +44,7 @@ class Scores:
     input_tokens: int = 0
     failure: Failure | None = None
     model: ModelRef | None = None
+    asked: Mapping[str, Question] = field(default_factory=dict)
 
 
 class Scorer(Protocol):

@@ -6,15 +6,17 @@ the contract's and which is an `OpenContract`; code that opens models itself may
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
 from ticketgate.agents.scoring.contracts import bi_encoder_head, option_markers, pair_logit
 from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.codecs.questions import Question
 from ticketgate.codecs.strict import JsonValue
 
-__all__ = ["Contract", "OpenContract", "open_contract", "register_contract"]
+__all__ = ["Contract", "Embedding", "OpenContract", "open_contract", "register_contract"]
 
 
 class Contract(Protocol):
@@ -22,6 +24,15 @@ class Contract(Protocol):
 
     def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """One Scores a state, in order; what `Scorer.score` promises holds here too."""
+        ...
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """A model that can give single texts vectors, which a shortlist is made by."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[texts, width]."""
         ...
 
 

@@ -147,6 +147,12 @@ class BiEncoderHead:
             for answer, text in zip(answers, read, strict=True)
         )
 
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[texts, width], each of length 1."""
+        return (
+            np.stack([read.vector for read in self._encode(texts)]) if texts else np.empty((0, 1), np.float32)
+        )
+
     def _ask(self, questions: Mapping[str, Question]) -> dict[str, _Asked]:
         texts = {name: self._texts(question) for name, question in questions.items()}
         found = iter(self._questions.get([text for listed in texts.values() for text in listed]))

@@ -1,0 +1,60 @@
+"""`schema = "ticket.schema.json"`: a policy that takes its questions from a JSON Schema.
+
+The schema's questions are put into the document before it is read on, so that everything after (lint, hash, records)
+sees a policy that lists them. The hash is thus of the questions, not of the file's name.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+
+from ticketgate.agents.policy.errors import Problem
+from ticketgate.codecs.jsonschema import SchemaError, questions_from_json_schema
+from ticketgate.codecs.strict import DEFAULT_MAX_BYTES, JsonValue, Malformed, decode
+
+FIELD = "schema"
+
+
+def with_schema_questions(
+    values: dict[str, JsonValue], *, folder: FilePath | None, line: int | None
+) -> dict[str, JsonValue] | Problem:
+    """The document with the questions of the schema that it names, behind its own; itself if it names none.
+
+    folder: what the file's name is relative to; None for a text that comes from no file. line: where `schema` stands.
+    """
+    if FIELD not in values:
+        return values
+    name = values[FIELD]
+    if not isinstance(name, str) or not name:
+        return Problem(line, "schema is no text", 'name the file, such as schema = "ticket.schema.json"')
+    if folder is None:
+        return Problem(
+            line, "this policy comes from no file, so its schema cannot be found", "list the questions"
+        )
+    content = _read(folder / name)
+    if isinstance(content, str):
+        return Problem(
+            line, f'schema "{name}": {content}', "name a readable JSON Schema, relative to the policy"
+        )
+    try:
+        questions = questions_from_json_schema(content[0])
+    except SchemaError as err:
+        return Problem(line, f'schema "{name}": {err}', "mend the schema, or list the question in the policy")
+    own = values.get("questions", {})
+    own = own if isinstance(own, Mapping) else {}
+    for question_id in questions:
+        if question_id in own:
+            what = f'"{question_id}" is both a question here and a property of "{name}"'
+            return Problem(line, what, "remove one of them")
+    rest = {key: value for key, value in values.items() if key != FIELD}
+    made: dict[str, JsonValue] = {name: question.to_json() for name, question in questions.items()}
+    return {**rest, "questions": {**own, **made}}
+
+
+def _read(path: FilePath) -> tuple[JsonValue] | str:
+    """The value that the file holds, or why there is none."""
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as err:
+        return f"cannot be read: {getattr(err, 'strerror', None) or err}"
+    value = decode(content, max_bytes=DEFAULT_MAX_BYTES)
+    return value.reason if isinstance(value, Malformed) else (value,)
