@@ -106,7 +106,7 @@ def test_every_problem_is_reported_at_once_by_line() -> None:
         "p.toml:2: version: input should be a valid string\n"
         '  write text in quotes, such as "1"\n'
         'p.toml:3: unknown field "threshhold" in the policy\n'
-        '  write "threshold"; the fields are name, version, threshold, abstain_below, on_truncation, questions,'
+        '  write "threshold"; the fields are name, version, threshold, abstain_below, on_truncation, schema, questions,'
         " rules, effects\n"
         "p.toml:7: questions.a.threshold is not above 0 and at most 1\n"
         "  write a number in (0, 1], such as 0.5\n"
