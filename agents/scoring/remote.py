@@ -127,21 +127,21 @@ class RemoteScorer:
         async with self._at_once:
             outcome = await self._client.ask(body)
             if not isinstance(outcome, Answered):
-                await self._require_answer(canary, outcome)
+                await self._require_answer(canary)
         scores = self._scores(outcome, asked)
         self._kept[name] = scores
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
         return scores
 
-    async def _require_answer(self, canary: bytes, instead: Refused | Faltered) -> None:
+    async def _require_answer(self, canary: bytes) -> None:
         """Raises ScorerUnavailable unless the server answers the same questions about a harmless state."""
         now = asyncio.get_running_loop().time()
         if self._answers_until.get(canary, 0.0) > now:
             return
         outcome = await self._client.ask(canary, tries=2)
         if not isinstance(outcome, Answered):
-            raise ScorerUnavailable(f"{self._url} answers these questions about no ticket: {_told(instead)}")
+            raise ScorerUnavailable(f"{self._url} answers these questions about no ticket: {_told(outcome)}")
         self._answers_until = {canary: now + CANARY_S}
 
     def _scores(self, outcome: Outcome, asked: Mapping[str, Question]) -> Scores:

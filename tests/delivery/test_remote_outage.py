@@ -60,7 +60,9 @@ def test_tickets_wait_while_the_server_is_away_and_go_on_when_it_is_back(
     with back_at(port):
         records = [json.loads(r.value or b"") for r in gate.wait_for_records(2, "dispatch", "review")]
         worker.wait_ready()
+        models, _ = worker.get("/v1/models")
 
+    assert models == 200
     assert {record["ticket_id"]: record["verdict"]["status"] for record in records} == {
         "A": "accept",
         "B": "accept",
