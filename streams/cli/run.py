@@ -31,6 +31,7 @@ def command(request: Path, as_json: bool, settings: Settings) -> int:
     """
     # What scores is loaded when it is needed, so that --help is quick.
     from ticketgate.agents.scoring import ScorerUnavailable
+    from ticketgate.agents.scoring.scorer import Closable
     from ticketgate.agents.systemone import AnswersUnusable, RequestError, answer, read_request
     from ticketgate.streams.cli.output import print_json, say
     from ticketgate.streams.cli.show_answers import show
@@ -50,6 +51,9 @@ def command(request: Path, as_json: bool, settings: Settings) -> int:
     except ScorerUnavailable as err:
         say(f"ticketgate: {settings.scorer}: {err}")
         return EXIT_UNREACHABLE
+    finally:
+        if isinstance(scorer, Closable):
+            scorer.close()
     if as_json:
         print_json(response.to_json())
     else:
