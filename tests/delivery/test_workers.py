@@ -58,8 +58,10 @@ def test_workers_beyond_the_partitions_are_idle_and_ready(deploy: NewDeployment)
     gate = deploy(policy=str(SEED_POLICY), scorer=f"fixed:{FIXED_ANSWERS}", partitions="1")
     workers = [gate.start_worker() for _ in range(2)]
 
-    for worker in workers:
-        worker.wait_ready()
-    # The first one may have had the partition alone for a moment.
-    workers[0].wait_for(lambda _: sorted(len(each.ready().get("lanes", [])) for each in workers) == [0, 1])
-    assert all(worker.ready()["ready"] for worker in workers)
+    def are_settled(_: object) -> bool:
+        states = [worker.ready() for worker in workers]
+        is_ready = all(state.get("ready") for state in states)
+        return is_ready and sorted(len(state["lanes"]) for state in states) == [0, 1]
+
+    # The first one may have the partition alone for a moment.
+    workers[0].wait_for(are_settled)
