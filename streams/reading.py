@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-
 from ticketgate.streams.broker import admin_client
 
 # A partition whose leader is away gives nothing for a while; the next poll asks again.

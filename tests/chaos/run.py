@@ -86,6 +86,9 @@ def run(*, seed: int, tickets: int, brokers: int) -> Report:
         _settle(scene, load)
         report = _books(scene, load, seed=seed, brokers=brokers, seconds=time.monotonic() - started)
         if not report.is_clean:
+            # What is only late is there by then; what is lost is named.
+            time.sleep(20)
+            print(gate.run("audit", "--json", timeout_s=180).stdout, file=sys.stderr)
             keep = Path(tempfile.mkdtemp(prefix=f"ticketgate-chaos-seed-{seed}-"))
             for worker in gate.workers:
                 (keep / worker.log_file.name).write_bytes(worker.log_file.read_bytes())
