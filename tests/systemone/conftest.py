@@ -74,6 +74,7 @@ class GivenScorer:
     act: Callable[[Sequence[Any]], None] = lambda states: None
     noul: float = 0.75
     batches: list[list[Any]] = field(default_factory=list)
+    keeps: bool = True
 
     @property
     def model(self) -> ModelRef:
@@ -81,7 +82,8 @@ class GivenScorer:
 
     def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         states = [ticket.state for ticket in tickets]
-        self.batches.append(states)
+        if self.keeps:
+            self.batches.append(states)
         self.act(states)
         return [
             Scores({name: self._answer(question) for name, question in questions.items()}) for _ in tickets
