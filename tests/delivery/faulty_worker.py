@@ -43,7 +43,8 @@ class FaultyScorer:
         return {question: {"type": "noul", "noul": 0.9 if question in yes else 0.1} for question in questions}
 
 
-preflight.require_scorer = lambda settings: FaultyScorer()
+# Where the worker looks it up.
+vars(preflight)["require_scorer"] = lambda settings: FaultyScorer()
 
 if __name__ == "__main__":
     main()
