@@ -13,6 +13,8 @@ from ticketgate.streams.embedded.process import free_port
 
 from tests.cli.conftest import Ran, Run, command, process
 
+SAMPLE_POLICY = Path(__file__).resolve().parents[2] / "streams" / "samples" / "support.toml"
+
 
 def said(ran: Ran) -> str:
     """The one line that a command which could not start ends with; a worker's log may stand above it."""
@@ -52,7 +54,7 @@ def test_an_unknown_command_is_bad_usage(ticketgate: Run) -> None:
         ("topics", "create"),
         ("consume", "tickets"),
         ("produce", "tickets.jsonl"),
-        ("worker", "--policy", "policy.toml"),
+        ("worker", "--policy", str(SAMPLE_POLICY)),
     ],
 )
 def test_an_unreachable_broker_is_one_line_that_names_the_setting(
@@ -75,7 +77,7 @@ def test_an_unreachable_redis_is_one_line_that_names_the_setting(
 ) -> None:
     monkeypatch.setenv("TICKETGATE_REDIS", f"redis://:s3cret@127.0.0.1:{free_port()}/0")
 
-    ran = process("worker", "--kafka", kafka.bootstrap, "--policy", "policy.toml")
+    ran = process("worker", "--kafka", kafka.bootstrap, "--policy", str(SAMPLE_POLICY))
 
     assert (ran.code, ran.out) == (4, b"")
     assert said(ran).startswith("ticketgate: TICKETGATE_REDIS: no Redis answers at 127.0.0.1:")
