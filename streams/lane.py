@@ -1,17 +1,19 @@
 """A lane: all that serves one assigned input partition, and the delivery protocol in the order of its steps.
 
     0 ASSIGN   the partition is paused before its lane starts (assignment.py)
-    1 FENCE    start the output's producer: it aborts a predecessor's transaction and cuts off zombies
-    2 READ     the committed offset, after fencing, against the marks in Redis; seek; resume
+    1 FENCE    take the partition's token in Redis, then start the output's producer: the broker keeps a zombie from
+               committing, the token keeps it from writing to Redis what its successor has read past
+    2 READ     the committed offsets, after fencing, against the marks in Redis; seek; resume
     3 DECODE   records to tickets; malformed ones ride the same transaction to dead-letter
-    4 CLAIM    the keys, in one round trip
+    4 CLAIM    the keys, in one round trip, and last of all the mark that says how far
     5 DECIDE   what is owned, before the transaction opens: an open one holds up every read_committed reader
-    6 COMMIT   records and the offset one past the batch, together
+    6 COMMIT   records and the offset one past the batch, together; then mark it in Redis
     7 REOPEN   after anything else: drop the producer, back off, go to 1
 
 Promise: a crash between any two steps never emits twice and never loses; while Redis or the broker is away the lane
 waits, and readiness says for which. There is no pending state: what a lane finds at step 2 is all that it knows.
-Relies on: the fence, proven in tests/delivery/test_spike.py, and claims that are durable. Source: DESIGN section 4.
+Relies on: the fence, proven in tests/delivery/test_spike.py, and claims that are durable. Source: DESIGN section 4,
+with what tests/delivery/model found in it: the token, the marks of all partitions, the mark of a commit at once.
 """
 
 from __future__ import annotations
