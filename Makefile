@@ -16,13 +16,14 @@ PACKAGES := codecs store agents streams
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help venv install demo test lint types unit chaos conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+.PHONY: help venv install demo test lint types unit chaos bench conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
 
 help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
 	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
 	@echo 'make lint|types|unit   the parts of make test'
-	@echo 'make chaos        the long tests'
+	@echo 'make chaos        the long tests: storms of faults on real brokers, 10,000 interleavings, 50,000 examples'
+	@echo 'make bench        the comparisons of tests/bench/README.md'
 	@echo 'make conformance  the System One conformance suite against `ticketgate serve`; keeps its report'
 	@echo 'make install      the virtual environment in .venv, with the command .venv/bin/ticketgate'
 	@echo 'make kafka-jars   fetch Apache Kafka (44 MB, once; needs Java 17 or newer, and Maven)'
@@ -83,6 +84,13 @@ types: install
 
 unit: install
 	$(BIN)/pytest -m 'not chaos'
+
+# Each prints a table; tests/bench/README.md has what they printed and what it shows. About half an hour.
+bench: install kafka-jars
+	$(BIN)/python -m tests.bench.policy_cost
+	$(BIN)/python -m tests.bench.guarantee_cost
+	$(BIN)/python -m tests.bench.banking77
+	$(BIN)/python -m tests.bench.memory
 
 chaos: install kafka-jars
 	$(BIN)/pytest -m chaos
