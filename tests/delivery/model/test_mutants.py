@@ -21,7 +21,6 @@ bounded = settings(
     report_multiple_bugs=False,
     suppress_health_check=[HealthCheck.too_slow],
 )
-far = settings(bounded, max_examples=10_000)
 
 MUTANTS: list[tuple[str, type[Deliveries]]] = [
     ("fences", Deliveries),
