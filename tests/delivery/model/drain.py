@@ -37,7 +37,7 @@ def drain(world: World, protocol: Protocol) -> None:
             invariants.always(world)
         refusals = {lane.refusal for lane in lanes} - {None}
         if "claims_lost" in refusals:
-            world.rebuild_claims(overrules=protocol.rebuild_overrules)
+            world.rebuild_claims()
         elif "offsets_reset" in refusals:
             world.restore_offsets()
         if all(lane.is_idle for lane in lanes):

@@ -10,7 +10,7 @@ the machine must catch. The others are what this model showed to be needed besid
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, replace
 
 from .world import (
@@ -30,7 +30,7 @@ Steps = Generator[str, None, None]
 
 STEPS = (
     "1 token", "1 fence", "1 token again", "2 committed", "2 log start", "2 marks", "2 retract", "2 void", "2 opened",
-    "3 poll", "4 claim", "4 mark", "4 token", "4 voids", "4 take over", "4 derived", "5 decide", "6 send", "6 offset",
+    "3 poll", "4 claim", "4 mark", "4 voids", "4 take over", "4 derived", "5 decide", "6 send", "6 offset",
     "6 prepare", "6 mark", "7 reopen", "7 refused",
 )  # fmt: skip
 """All places where a lane can stand: the effect that it has just done."""
@@ -55,36 +55,44 @@ class Protocol:
     """It does so before it fences, not after."""
     rereads_token: bool = True
     """And reads it again after: a lane that has the fence has the token as well."""
-    claims_read_token: bool = True
-    """The claims' round trip ends by reading the token: a lane whose Redis was emptied finds it gone."""
+    guards_claims: bool = True
+    """The claims' script refuses an old token too: a lane whose Redis was emptied finds its own gone."""
     looks_again: bool = True
     """The loser of a take-over asks whether the winner is void too."""
+    takes_over_derived: bool = True
+    """A collision's derived key is taken over from a void owner like any other."""
     voids_before_first_commit: bool = True
     """A range lost before the first commit is journalled as well."""
     compares_every_partition: bool = True
     """Opening compares committed with claimed for the whole topic, as claims of all partitions share one log."""
+    marks_claims_last: bool = True
+    """The claimed mark is raised behind a batch's take-overs and derived claims."""
     syncs_late_writes: bool = True
-    """What is written to Redis behind the claimed mark (take-overs, derived claims) or without one (voids) is
-    synced before the lane goes on: the mark cannot show its loss."""
+    """Voids, take-overs and derived claims are synced before the lane goes on: where an abandoned batch raised the
+    claimed mark already, the mark cannot show their loss."""
     marks_commit_at_once: bool = True
-    """`committed` is raised after each commit and at opening, not with the next batch."""
-    rebuild_overrules: bool = True
-    """`claims rebuild` sets the claims of committed outputs whatever stands there."""
+    """`committed` is raised after each commit, not with the next batch."""
+    marks_at_opening: bool = True
+    """And at opening, for a commit whose lane died before it could."""
 
 
 AS_BUILT = Protocol(
     holds_token=False,
     takes_token_first=False,
     rereads_token=False,
-    claims_read_token=False,
+    guards_claims=False,
     looks_again=False,
     voids_before_first_commit=False,
     compares_every_partition=False,
+    marks_claims_last=False,
     syncs_late_writes=False,
     marks_commit_at_once=False,
-    rebuild_overrules=False,
+    marks_at_opening=False,
 )
-"""The protocol of streams/ and store/ as of commit 6a683d8."""
+"""The protocol of streams/ and store/ as first built, up to commit 6a683d8."""
+
+AS_MENDED = Protocol(takes_over_derived=False, syncs_late_writes=False, marks_at_opening=False)
+"""As of commit 011b93e."""
 
 
 class BatchFailed(Exception):
@@ -204,7 +212,7 @@ class Lane:
         yield "2 marks"
         own = committed[self.partition]
         yield from self._declare_lost(own, first)
-        if own is not None and self._protocol.marks_commit_at_once:
+        if own is not None and self._protocol.marks_at_opening:
             self._redis.raise_mark("committed", self.partition, own)
         self.committed = own
         self._position = max(own or 0, first)
@@ -223,7 +231,7 @@ class Lane:
         if not protocol.takes_token_first:
             yield from self._take_token()
         if protocol.rereads_token:
-            yield from self._check_token("1 token again")
+            yield from self._check_token()
         if protocol.reads_after_fence:
             committed = list(self._broker.committed)
             yield "2 committed"
@@ -246,11 +254,11 @@ class Lane:
             self._redis.take_token(self.partition, self._token_now)
             yield "1 token"
 
-    def _check_token(self, step: str) -> Steps:
+    def _check_token(self) -> Steps:
         if self._protocol.holds_token:
             if self._redis.token(self.partition) != self._token_now:
                 raise TokenTaken
-            yield step
+            yield "1 token again"
 
     def _compare_with_marks(self, committed: list[int | None]) -> None:
         if not self._protocol.compares_marks:
@@ -316,7 +324,11 @@ class Lane:
             coordinate: self._wanted(ticket.key, ticket, coordinate)
             for coordinate, ticket in batch.tickets.items()
         }
-        yield from self._claim_all(list(wanted.values()), batch, "4 claim")
+        yield from self._claim_each(wanted.values(), "4 claim")
+        if not self._protocol.marks_claims_last:
+            yield from self._mark_claims(batch)
+        for want in wanted.values():
+            yield from self._take_over_if_void(want)
         collided = {
             coordinate: self._wanted(
                 f"{want.key}:{want.claim.fingerprint}", batch.tickets[coordinate], coordinate
@@ -325,15 +337,16 @@ class Lane:
             if want.found.fingerprint != want.claim.fingerprint
         }
         if collided:
-            yield from self._claim_all(list(collided.values()), batch, "4 derived")
-        account: dict[Coordinate, Effect | Suppressed] = {}
-        for coordinate, ticket in batch.tickets.items():
-            want = collided.get(coordinate, wanted[coordinate])
-            if want.is_mine:
-                account[coordinate] = Effect(want.key, ticket.fingerprint, coordinate)
-            else:
-                account[coordinate] = Suppressed(want.key, want.found.coordinate, want.owner_was_void)
-        return account
+            yield from self._claim_each(collided.values(), "4 derived")
+            if self._protocol.takes_over_derived:
+                for want in collided.values():
+                    yield from self._take_over_if_void(want)
+            self._sync()
+        if self._protocol.marks_claims_last:
+            yield from self._mark_claims(batch)
+        return {
+            coordinate: _fate(collided.get(coordinate, wanted[coordinate])) for coordinate in batch.tickets
+        }
 
     def _wanted(self, key: str, ticket: Ticket, coordinate: Coordinate) -> Wanted:
         claim = Claim(coordinate, ticket.fingerprint)
@@ -341,21 +354,18 @@ class Lane:
             claim = claim._replace(worker=self.number)
         return Wanted(key, claim, claim)
 
-    def _claim_all(self, wanted: list[Wanted], batch: Batch, step: str) -> Steps:
-        # A pipeline is no transaction: it may end after any command, and others' commands come in between.
+    def _claim_each(self, wanted: Iterable[Wanted], step: str) -> Steps:
+        # One script, but here others' writes may come in between: what holds so holds for the script.
+        token = self._token if self._protocol.guards_claims else None
         for want in wanted:
-            self._see(want, self._redis.claim_if_free(want.key, want.claim))
+            self._see(want, self._redis.claim_if_free(want.key, want.claim, token=token))
             yield step
-        if step == "4 derived":
-            self._sync()
+
+    def _mark_claims(self, batch: Batch) -> Steps:
         self._redis.raise_mark("claimed", self.partition, batch.next_offset)
-        if self.committed is not None:
+        if self.committed is not None and not self._protocol.marks_commit_at_once:
             self._redis.raise_mark("committed", self.partition, self.committed)
         yield "4 mark"
-        if self._protocol.claims_read_token:
-            yield from self._check_token("4 token")
-        for want in wanted:
-            yield from self._take_over_if_void(want)
 
     def _take_over_if_void(self, want: Wanted) -> Steps:
         while not want.is_mine:
@@ -391,6 +401,12 @@ class Lane:
     def _transactional_id(self) -> str:
         # Without a fence: an id of its own meets no predecessor.
         return f"{self.partition}" if self._protocol.fences else f"{self.partition}.{self.number}"
+
+
+def _fate(want: Wanted) -> Effect | Suppressed:
+    if want.is_mine:
+        return Effect(want.key, want.claim.fingerprint, want.claim.coordinate)
+    return Suppressed(want.key, want.found.coordinate, want.owner_was_void)
 
 
 def without(*rules: str, protocol: Protocol | None = None) -> Protocol:

@@ -156,7 +156,7 @@ class DeliveriesWithLosses(Deliveries):
 
     @rule()
     def claims_are_rebuilt(self) -> None:
-        self.world.rebuild_claims(overrules=self.protocol.rebuild_overrules)
+        self.world.rebuild_claims()
 
 
 def machine(protocol: Protocol, kind: type[Deliveries] = Deliveries) -> type[Deliveries]:

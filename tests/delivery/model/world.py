@@ -230,8 +230,9 @@ class Redis:
         found = self._state.get(("claim", key))
         return found if isinstance(found, Claim) else None
 
-    def claim_if_free(self, key: str, claim: Claim) -> Claim:
-        """SET NX GET; returns the claim that stands afterwards."""
+    def claim_if_free(self, key: str, claim: Claim, *, token: Token | None = None) -> Claim:
+        """SET NX GET, if the lane still is its partition's; returns the claim that stands afterwards."""
+        self._check(claim.coordinate.partition, token)
         found = self.claim(key)
         if found is None:
             self._set(("claim", key), claim)
@@ -251,14 +252,10 @@ class Redis:
         self._set(("claim", key), claim)
         return claim
 
-    def restore(self, effects: Iterable[Effect], committed: Iterable[int | None], *, overrules: bool) -> None:
-        """`claims rebuild`: the claims of all committed outputs, and only then the marks."""
+    def restore(self, effects: Iterable[Effect], committed: Iterable[int | None]) -> None:
+        """`claims rebuild`: the claims of all committed outputs where none stands, and only then the marks."""
         for effect in effects:
-            claim = Claim(effect.coordinate, effect.fingerprint)
-            if overrules:
-                self._set(("claim", effect.key), claim)
-            else:
-                self.claim_if_free(effect.key, claim)
+            self.claim_if_free(effect.key, Claim(effect.coordinate, effect.fingerprint))
         for partition, offset in enumerate(committed):
             if offset is not None:
                 self.raise_mark("claimed", partition, offset)
@@ -354,10 +351,10 @@ class World:
             self.redis.lose_tail(lost_writes)
         self.known = [None] * TOPIC_PARTITIONS
 
-    def rebuild_claims(self, *, overrules: bool) -> None:
+    def rebuild_claims(self) -> None:
         """`ticketgate claims rebuild`."""
         self.broker.complete()
-        self.redis.restore(self.broker.visible, self.broker.committed, overrules=overrules)
+        self.redis.restore(self.broker.visible, self.broker.committed)
 
     def restore_offsets(self) -> None:
         """What a lane asks for that found its offsets reset."""
