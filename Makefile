@@ -106,6 +106,7 @@ $(JARS)/complete: deploy/kafka/pom.xml
 	@command -v mvn >/dev/null || { \
 		echo 'make: Apache Kafka is fetched by Maven; install it (Debian and Ubuntu: apt-get install maven)' >&2; exit 1; }
 	@echo 'Fetching Apache Kafka with Maven into $(JARS) (44 MB, once) ...'
+	@rm -rf $(JARS)  # jars of another version must not stand beside these
 	@mvn -q -B -Dstyle.color=never -f deploy/kafka/pom.xml package
 	@touch $@
 

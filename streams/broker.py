@@ -22,6 +22,11 @@ REQUEST_TIMEOUT_MS = 10_000
 _FETCH_API = 1
 _LEAST_FETCH_OF_KAFKA_4 = 4
 
+# Kafka 4.3 brought version 5 of this request, and with it a fault (KAFKA-20734, in 4.3.0 to 4.4.0 at least): while a
+# partition has no leader, the markers of a decided transaction are skipped there.
+_DESCRIBE_LOG_DIRS_API = 35
+_DESCRIBE_LOG_DIRS_OF_KAFKA_4_3 = 5
+
 
 class Unreachable(Exception):
     """A dependency does not answer. The message names the setting and the remedy; it may be there a moment later."""
@@ -33,10 +38,12 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker that answered: its cluster's id, and whether it is Apache Kafka 4.0 or newer."""
+    """A broker that answered: its cluster's id, whether it is Apache Kafka 4.0 or newer, and whether it is one that may
+    tear a transaction apart when all replicas of a partition are down (KAFKA-20734)."""
 
     cluster: str
     is_kafka_4: bool
+    may_tear_transactions: bool
 
 
 @asynccontextmanager
@@ -62,13 +69,11 @@ async def describe_broker(bootstrap: str) -> Broker:
     """Ask the broker what it is. Raises `Unreachable`."""
     async with admin_client(bootstrap) as client:
         cluster = await client.describe_cluster()
-        connections = client._client._conns.values()
-        fetch = [
-            connection._versions.get(_FETCH_API, (0, 0))[0]
-            for connection in connections
-            if connection._versions
-        ]
+        told = [each._versions for each in client._client._conns.values() if each._versions]
+        least_fetch = min((versions.get(_FETCH_API, (0, 0))[0] for versions in told), default=0)
+        log_dirs = max((versions.get(_DESCRIBE_LOG_DIRS_API, (0, 0))[1] for versions in told), default=0)
         return Broker(
             cluster=str(cluster["cluster_id"] or ""),
-            is_kafka_4=bool(fetch) and min(fetch) >= _LEAST_FETCH_OF_KAFKA_4,
+            is_kafka_4=least_fetch >= _LEAST_FETCH_OF_KAFKA_4,
+            may_tear_transactions=log_dirs >= _DESCRIBE_LOG_DIRS_OF_KAFKA_4_3,
         )

@@ -7,6 +7,7 @@ with the setting and the remedy. Source: DESIGN section 4, conditions.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 
 from redis.asyncio import Redis
@@ -15,6 +16,8 @@ from ticketgate.store.keys import Keys
 from ticketgate.streams.broker import admin_client, describe_broker
 from ticketgate.streams.settings import Settings, show_duration
 from ticketgate.streams.topics import missing_topics, topic_config
+
+log = logging.getLogger(__name__)
 
 # All lanes open together after a rebalance; what held a moment ago is not asked again for each of them.
 MEMORY_S = 5.0
@@ -28,6 +31,7 @@ class Conditions:
         self._redis = redis
         self._lock = asyncio.Lock()
         self._held_until = 0.0
+        self._has_warned = False
 
     async def check(self) -> None:
         """Raises `ConditionFailed`, `Unreachable`, or errors of redis-py and aiokafka."""
@@ -47,6 +51,12 @@ class Conditions:
             raise ConditionFailed(
                 "the broker is not Apache Kafka 4.0 or newer, and exactly_once cannot be kept",
                 "use one that is, or set TICKETGATE_GUARANTEE=at_least_once",
+            )
+        if settings.guarantee == "exactly_once" and broker.may_tear_transactions and not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "the broker is Apache Kafka 4.3 or newer: unless KAFKA-20734 is mended in it, a transaction may be torn"
+                " apart when all replicas of a partition are down at once; use 4.0 to 4.2, or replication 3"
             )
         identity = identity_of(cluster=broker.cluster, group=settings.group, topics=[settings.topic_tickets])
         await bind_identity(self._redis, Keys(settings.namespace), identity)
