@@ -15,11 +15,11 @@ from datetime import timedelta
 from typing import cast
 
 from redis.asyncio import Redis
-from redis.asyncio.client import Pipeline
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey, collision_key
+from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import raise_mark_as
-from ticketgate.store.tokens import GUARD, LaneToken, superseded
+from ticketgate.store.marks import mark_committed, raise_mark_as
+from ticketgate.store.tokens import GUARD, LaneToken
 from ticketgate.store.voids import Voids
 
 # KEYS[1] the token, KEYS[2] the claimed mark, then the claims. ARGV[1] the lane's token, ARGV[2] the mark, ARGV[3] a
@@ -94,32 +94,18 @@ class Collision:
 ClaimResult = Owned | Duplicate | Collision
 
 
-class ClaimsNotDurable(Exception):
-    """Too few replicas have the claims on disk. Nothing may be emitted on them; the lane reopens and tries again."""
-
-    def __init__(self, *, wanted: int, reached: int) -> None:
-        super().__init__(
-            f"claims reached the disk of {reached} of {wanted} replicas; check Redis replication"
-        )
-        self.wanted, self.reached = wanted, reached
-
-
 class Claims:
     """The claims of one namespace.
 
-    `ttl` is how long a claim lives; `replicas` is how many must have it on disk before it counts (0: the primary's
-    own disk, by its `appendfsync`); `timeout` bounds the wait for them.
+    `ttl` is how long a claim lives; `durability` says where it must be before it counts.
     """
 
-    def __init__(
-        self, redis: Redis, keys: Keys, *, ttl: timedelta, replicas: int, timeout: timedelta
-    ) -> None:
+    def __init__(self, redis: Redis, keys: Keys, *, ttl: timedelta, durability: Durability) -> None:
         self._redis = redis
         self._keys = keys
         self._voids = Voids(redis, keys)
         self._ttl_ms = round(ttl.total_seconds() * 1000)
-        self._replicas = replicas
-        self._timeout_ms = round(timeout.total_seconds() * 1000)
+        self._durability = durability
 
     async def claim(
         self, claims: Sequence[Claim], *, token: LaneToken, claimed: int
@@ -138,18 +124,12 @@ class Claims:
         await self._claim_collisions(claims, results, token)
         async with self._redis.pipeline(transaction=False) as pipeline:
             raise_mark_as(pipeline, token, self._keys.claimed(token.topic, token.partition), claimed)
-            await self._execute_durably(pipeline)
+            await self._durability.execute(pipeline, self._keys, is_rare=True)
         return tuple(results)
 
     async def mark_committed(self, token: LaneToken, offset: int) -> None:
-        """Write down that the lane has committed to `offset`, so that offsets which are reset later are noticed.
-
-        Raises `Superseded` and redis-py's errors; what was committed stays committed.
-        """
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            raise_mark_as(pipeline, token, self._keys.committed(token.topic, token.partition), offset)
-            with superseded():
-                await pipeline.execute()
+        """See `marks.mark_committed`."""
+        await mark_committed(self._redis, self._keys, token, offset)
 
     async def show(self, key: IdempotencyKey) -> str | None:
         """The claim on a key as it stands, `topic:partition:offset:fingerprint`, or None."""
@@ -162,7 +142,8 @@ class Claims:
         values = [claim.encode() for claim in claims]
         async with self._redis.pipeline(transaction=False) as pipeline:
             pipeline.eval(_CLAIM, len(keys), *keys, token.value, claimed, self._ttl_ms, *values)
-            return cast("list[bytes]", (await self._execute_durably(pipeline))[0])
+            (found,) = await self._durability.execute(pipeline, self._keys)
+            return cast("list[bytes]", found)
 
     async def _take_over_voids(
         self, claims: Sequence[Claim], results: list[ClaimResult], token: LaneToken
@@ -177,8 +158,8 @@ class Claims:
                     claim = claims[place]
                     names = (token.name, self._keys.claim(claim.key))
                     pipeline.eval(_TAKE_OVER, 2, *names, token.value, owner, claim.encode(), self._ttl_ms)
-                stand = await self._execute_durably(pipeline)
-            for place, value in zip(void, stand, strict=False):
+                stand = await self._durability.execute(pipeline, self._keys)
+            for place, value in zip(void, stand, strict=True):
                 results[place] = _read(claims[place], cast("bytes", value))
 
     async def _void_owners(
@@ -203,25 +184,11 @@ class Claims:
         derived = [claims[place].for_collision() for place in places]
         # Claimed to 0: the mark comes last of all.
         found = await self._claim_all(derived, token, 0)
-        for place, claim, owner in zip(places, derived, found, strict=True):
-            told = _read(claim, owner)
-            if isinstance(told, Duplicate):
-                results[place] = told
-
-    async def _execute_durably(self, pipeline: Pipeline) -> list[object]:
-        """Execute, and where replicas are promised wait in the same round trip until they have it all on disk."""
-        if self._replicas:
-            # WAITAOF waits for the last write of its own connection. A claim found as ours was written by another
-            # one, so a write of this one goes after it in the replication stream.
-            pipeline.set(f"{self._keys.prefix}fence", b"")
-            pipeline.execute_command("WAITAOF", 1, self._replicas, self._timeout_ms)
-        with superseded():
-            replies: list[object] = await pipeline.execute()
-        if self._replicas:
-            _, reached = cast("tuple[int, int]", replies[-1])
-            if reached < self._replicas:
-                raise ClaimsNotDurable(wanted=self._replicas, reached=reached)
-        return replies
+        told = [_read(claim, owner) for claim, owner in zip(derived, found, strict=True)]
+        await self._take_over_voids(derived, told, token)
+        for place, result in zip(places, told, strict=True):
+            if isinstance(result, Duplicate):
+                results[place] = result
 
 
 def _read(claim: Claim, found: bytes) -> ClaimResult:

@@ -15,7 +15,7 @@ from ticketgate.store.keys import Keys
 
 # SET with NX and GET together came with 7.0, WAITAOF with 7.2. Valkey counts on from 7.2 and tells Redis' number.
 LEAST_VERSION = (7, 0)
-LEAST_VERSION_WITH_REPLICAS = (7, 2)
+LEAST_VERSION_WITH_WAITAOF = (7, 2)
 # Below this share of maxmemory left, Redis is about to refuse claims; better to say so while it still answers.
 LEAST_HEADROOM = 0.05
 
@@ -32,7 +32,7 @@ async def check_server(redis: Redis, *, fsync: Literal["always", "everysec"], re
     """Check version, persistence, eviction policy and memory. Raises `ConditionFailed`, or redis-py's errors."""
     info: Mapping[str, object] = await redis.info()
     version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
-    least = LEAST_VERSION_WITH_REPLICAS if replicas else LEAST_VERSION
+    least = LEAST_VERSION_WITH_WAITAOF if replicas or fsync == "everysec" else LEAST_VERSION
     if version < least:
         raise ConditionFailed(
             f"Redis {info['redis_version']} is older than {least[0]}.{least[1]}",

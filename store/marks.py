@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from ticketgate.store.keys import Keys
-from ticketgate.store.tokens import GUARD, LaneToken
+from ticketgate.store.tokens import GUARD, LaneToken, superseded
 
 # KEYS[1] a mark; ARGV[1] its least value.
 _RAISE = """
@@ -76,6 +76,17 @@ async def read_all_marks(
 def raise_mark_as(pipeline: Pipeline, token: LaneToken, name: str, value: int) -> None:
     """Queue the raising of a mark to at least `value`, by the lane that opened last and by no other."""
     pipeline.eval(_RAISE_AS, 2, token.name, name, token.value, value)
+
+
+async def mark_committed(redis: Redis, keys: Keys, token: LaneToken, offset: int) -> None:
+    """Write down that the lane's partition is committed to `offset`, so that offsets which are reset later are noticed.
+
+    Raises `Superseded` and redis-py's errors; what was committed stays committed.
+    """
+    async with redis.pipeline(transaction=False) as pipeline:
+        raise_mark_as(pipeline, token, keys.committed(token.topic, token.partition), offset)
+        with superseded():
+            await pipeline.execute()
 
 
 async def raise_marks(redis: Redis, keys: Keys, position: Position) -> None:

@@ -13,7 +13,8 @@ from typing import cast
 
 from redis.asyncio import Redis
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
-from ticketgate.store.claims import Claim, ClaimsNotDurable
+from ticketgate.store.claims import Claim
+from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.keys import Keys
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 from ticketgate.codecs.identity import Coordinate
+from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
-from ticketgate.store.tokens import GUARD, LaneToken, superseded
+from ticketgate.store.tokens import GUARD, LaneToken
 
 # KEYS[1] the token, KEYS[2] the journal; ARGV[1] the lane's token, ARGV[2] and ARGV[3] a range. A range that stands is
 # never shortened: what was passed over stays passed over.
@@ -28,19 +29,24 @@ return 0
 class Voids:
     """The journal of one namespace: per partition a hash from a range's first offset to one past its last."""
 
-    def __init__(self, redis: Redis, keys: Keys) -> None:
+    def __init__(self, redis: Redis, keys: Keys, durability: Durability | None = None) -> None:
+        """`durability` None: to read only."""
         self._redis = redis
         self._keys = keys
+        self._durability = durability
 
     async def journal(self, token: LaneToken, offsets: range) -> None:
         """Declare that no record in `offsets`, which may be empty, has had or will have an effect, and forget the
         ranges from its end on: journalled before a commit that never came, they may yet be read.
 
-        Raises `Superseded`, and redis-py's errors.
+        Raises `Superseded`, `ClaimsNotDurable`, and redis-py's errors.
         """
-        name = self._keys.void(token.topic, token.partition)
-        with superseded():
-            await self._redis.eval(_JOURNAL, 2, token.name, name, token.value, offsets.start, offsets.stop)
+        if self._durability is None:
+            raise RuntimeError("these voids are to be read only")
+        names = (token.name, self._keys.void(token.topic, token.partition))
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            pipeline.eval(_JOURNAL, 2, *names, token.value, offsets.start, offsets.stop)
+            await self._durability.execute(pipeline, self._keys, is_rare=bool(offsets))
 
     async def ranges(self, topic: str, partition: int) -> tuple[range, ...]:
         """The journalled ranges of a partition, in order of their first offset."""

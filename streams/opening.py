@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed
+from ticketgate.store.durability import Durability
 from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import read_all_marks
+from ticketgate.store.marks import mark_committed, read_all_marks
 from ticketgate.store.tokens import LaneToken, take_token
 from ticketgate.store.voids import Voids
 from ticketgate.streams.membership import Membership
@@ -58,13 +59,14 @@ class Opening:
         redis: Redis,
         keys: Keys,
         hangs: Hangs,
+        durability: Durability,
         check_conditions: Callable[[], Awaitable[None]],
     ) -> None:
         self._consumer = consumer
         self._membership = membership
         self._redis = redis
         self._keys = keys
-        self._voids = Voids(redis, keys)
+        self._voids = Voids(redis, keys, durability)
         self._hangs = hangs
         self._check_conditions = check_conditions
 
@@ -101,6 +103,9 @@ class Opening:
             log.warning(
                 "%s:%d lost %s to retention before they were read", source.topic, source.partition, lost
             )
+        if committed is not None:
+            # For a commit whose lane died before it could mark it.
+            await mark_committed(self._redis, self._keys, token, committed)
         hangs = await self._hangs.read(source.topic, source.partition)
         return Start(lost.stop, token, hangs)
 

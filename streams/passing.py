@@ -15,6 +15,7 @@ from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.verdict import Stage
 from ticketgate.store.claims import Claims
+from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.skips import Skips
 from ticketgate.store.tokens import LaneToken
@@ -34,11 +35,18 @@ class PassingOver:
     """What all lanes of a process need to pass over a batch."""
 
     def __init__(
-        self, *, redis: Redis, keys: Keys, claims: Claims, writer: RecordWriter, telemetry: Telemetry
+        self,
+        *,
+        redis: Redis,
+        keys: Keys,
+        claims: Claims,
+        durability: Durability,
+        writer: RecordWriter,
+        telemetry: Telemetry,
     ) -> None:
         self._claims = claims
         self._skips = Skips(redis, keys)
-        self._voids = Voids(redis, keys)
+        self._voids = Voids(redis, keys, durability)
         self._writer = writer
         self._telemetry = telemetry
 

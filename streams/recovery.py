@@ -14,7 +14,7 @@ from enum import Enum
 import aiokafka.errors as kafka
 import redis.exceptions as redis
 from ticketgate.agents.scoring import ScorerUnavailable
-from ticketgate.store.claims import ClaimsNotDurable
+from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.tokens import Superseded
 from ticketgate.streams.broker import Unreachable
 

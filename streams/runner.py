@@ -20,6 +20,7 @@ from aiokafka.errors import KafkaError
 from redis.exceptions import RedisError
 from ticketgate.store.claims import Claims
 from ticketgate.store.connect import connect
+from ticketgate.store.durability import Durability
 from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
 from ticketgate.streams.assignment import Assignment
@@ -71,6 +72,11 @@ class Runner:
         self._readiness = Readiness("kafka")
         self._redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
         self._keys = Keys(settings.namespace)
+        self._durability = Durability(
+            replicas=settings.redis_replicas,
+            syncs_itself=settings.redis_fsync == "always",
+            timeout=settings.redis_timeout,
+        )
         self._hangs = Hangs(self._redis, self._keys, ttl=settings.claim_ttl)
         self._conditions = Conditions(settings, self._redis)
         self._consumer: AIOKafkaConsumer | None = None
@@ -96,8 +102,7 @@ class Runner:
                 self._redis,
                 self._keys,
                 ttl=settings.claim_ttl,
-                replicas=settings.redis_replicas,
-                timeout=settings.redis_timeout,
+                durability=self._durability,
             ),
             decider=ReportingDecider(decider, self._readiness),
             writer=RecordWriter(
@@ -115,6 +120,7 @@ class Runner:
             redis=self._redis,
             keys=self._keys,
             claims=self._batch_parts.claims,
+            durability=self._durability,
             writer=self._batch_parts.writer,
             telemetry=telemetry,
         )
@@ -196,6 +202,7 @@ class Runner:
                 redis=self._redis,
                 keys=self._keys,
                 hangs=self._hangs,
+                durability=self._durability,
                 check_conditions=self._conditions.check,
             ),
             output=self._new_output(source, consumer),

@@ -26,6 +26,7 @@ COMMANDS = {
     "run": ("run", "Answer a System One request with the local model."),
     "check": ("check", "Give the verdict on answers under a policy."),
     "policy": ("policy", "Check, try, show and compare policies."),
+    "funnel": ("funnel", "Put cases of proposed calls through the funnel's gates."),
     "audit": ("audit", "Account for every input: duplicate, missing, pending."),
     "claims": ("claims", "Show a claim, or rebuild lost claims from the outputs."),
     "replay": ("replay", "Set the group's offsets back on purpose."),

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from ticketgate.store.claims import ClaimsNotDurable
 from ticketgate.store.connect import connect
+from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.settings import Settings, SettingsError
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
-from ticketgate.store.claims import Claim, ClaimResult, Claims, ClaimsNotDurable, Collision, Duplicate, Owned
+from ticketgate.store.claims import Claim, ClaimResult, Claims, Collision, Duplicate, Owned
 from ticketgate.store.connect import connect
+from ticketgate.store.durability import ClaimsNotDurable, Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import read_marks
 from ticketgate.store.tokens import LaneToken, Superseded, take_token
@@ -20,7 +20,7 @@ from ticketgate.store.voids import Voids
 from ticketgate.streams.embedded.valkey import Valkey
 
 pytestmark = pytest.mark.redis
-DAY = timedelta(days=1)
+ALWAYS = Durability(replicas=0, syncs_itself=True, timeout=timedelta(seconds=5))
 
 
 def claim(key: str = "k", *, partition: int = 0, offset: int = 0, says: str = "a") -> Claim:
@@ -30,11 +30,10 @@ def claim(key: str = "k", *, partition: int = 0, offset: int = 0, says: str = "a
 class Lane:
     """What a lane does in Redis: it opens, and claims batches under its token."""
 
-    def __init__(self, redis: Redis, keys: Keys, **promises: Any) -> None:
+    def __init__(self, redis: Redis, keys: Keys, durability: Durability = ALWAYS) -> None:
         self.redis, self.keys = redis, keys
-        self.claims = Claims(
-            redis, keys, **{"ttl": DAY, "replicas": 0, "timeout": timedelta(seconds=5)} | promises
-        )
+        self.durability = durability
+        self.claims = Claims(redis, keys, ttl=timedelta(days=1), durability=durability)
         self.tokens: dict[int, LaneToken] = {}
 
     async def open(self, partition: int) -> LaneToken:
@@ -47,7 +46,7 @@ class Lane:
         return await self.claims.claim(wanted, token=token, claimed=last.offset + 1)
 
     async def journal(self, offsets: range) -> None:
-        await Voids(self.redis, self.keys).journal(self.tokens[0], offsets)
+        await Voids(self.redis, self.keys, self.durability).journal(self.tokens[0], offsets)
 
 
 @pytest.fixture
@@ -130,6 +129,30 @@ async def test_of_two_that_take_over_one_wins(lane: Lane) -> None:
     assert (Duplicate(winners[0].coordinate),) in found
 
 
+async def test_a_collision_whose_teller_is_void_is_told_of_by_the_next(lane: Lane) -> None:
+    await lane.take(claim(partition=1, offset=0))
+    await lane.take(claim(offset=5, says="b"))
+    await lane.journal(range(4, 6))
+
+    found = await lane.take(claim(partition=2, offset=0, says="b"))
+
+    assert found == (Collision(claim(partition=1, offset=0).coordinate, Fingerprint("a")),)
+
+
+async def test_where_redis_syncs_once_a_second_what_no_mark_would_miss_waits_for_the_disk() -> None:
+    with Valkey(options={"appendfsync": "everysec"}) as server:
+        redis = connect(server.url, timeout=timedelta(seconds=5))
+        lane = Lane(
+            redis, Keys("s"), Durability(replicas=0, syncs_itself=False, timeout=timedelta(seconds=5))
+        )
+        await lane.take(claim(offset=5))
+        await lane.journal(range(4, 6))
+
+        assert await lane.take(claim(partition=1, offset=0)) == (Owned(),)
+
+        await redis.aclose()
+
+
 async def test_a_claim_outside_the_void_range_is_not_taken_over(lane: Lane) -> None:
     await lane.take(claim(offset=5))
     await lane.journal(range(3, 5))
@@ -178,7 +201,7 @@ async def test_a_superseded_lane_writes_nothing(lane: Lane) -> None:
     for writing in (
         lane.claims.claim([claim("b", offset=2)], token=zombie, claimed=3),
         lane.claims.mark_committed(zombie, 3),
-        Voids(lane.redis, lane.keys).journal(zombie, range(5)),
+        Voids(lane.redis, lane.keys, ALWAYS).journal(zombie, range(5)),
     ):
         with pytest.raises(Superseded):
             await writing
@@ -197,7 +220,7 @@ async def test_a_lane_at_work_notices_that_redis_was_emptied_before_it_claims(la
 
 
 async def test_claims_that_do_not_reach_the_promised_replicas_do_not_count(redis: Redis, keys: Keys) -> None:
-    lane = Lane(redis, keys, replicas=1, timeout=timedelta(milliseconds=50))
+    lane = Lane(redis, keys, Durability(replicas=1, syncs_itself=True, timeout=timedelta(milliseconds=50)))
 
     with pytest.raises(ClaimsNotDurable, match="0 of 1 replicas"):
         await lane.take(claim())

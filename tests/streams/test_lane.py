@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from aiokafka.errors import KafkaError
-from ticketgate.store.claims import ClaimsNotDurable
+from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.tokens import LaneToken
 from ticketgate.streams import lane as lane_module
 from ticketgate.streams import partition
