@@ -1,0 +1,97 @@
+"""A ledger in memory behind the effect port: for cases and tests, as strict as a provider should be.
+
+Promise: a key takes effect once; executing what was not prepared raises. Faults are lined up and happen once each, in
+the order of the calls: a time-out before or after the commit, an answer that is no answer, a read-back that fails.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Literal
+
+from ticketgate.agents.effects.port import (
+    CannotRead,
+    Collision,
+    Command,
+    Executed,
+    ExecuteResult,
+    Found,
+    NotFound,
+    Prepared,
+    ReadBackResult,
+    Refused,
+    TimedOut,
+)
+from ticketgate.codecs.strict import JsonValue, canonical
+
+ExecuteFault = Literal["timeout_before_commit", "timeout_after_commit", "refused"]
+# unsettled: not found, and too early to say that it will not be. altered: something else stands.
+ReadBackFault = Literal["unreadable", "unsettled", "altered"]
+
+
+class MemoryLedger:
+    """One provider's state. `committed` counts effects, `sent` every execution asked for."""
+
+    def __init__(self, *, is_idempotent_by_key: bool = True) -> None:
+        self._is_idempotent_by_key = is_idempotent_by_key
+        self._prepared: dict[str, Command] = {}
+        self._standing: dict[str, Found] = {}
+        self._execute_faults: deque[ExecuteFault] = deque()
+        self._read_back_faults: deque[ReadBackFault] = deque()
+        self.committed = 0
+        self.sent = 0
+
+    @property
+    def is_idempotent_by_key(self) -> bool:
+        """As the provider declares itself."""
+        return self._is_idempotent_by_key
+
+    def fail_next(
+        self, *, execute: Iterable[ExecuteFault] = (), read_back: Iterable[ReadBackFault] = ()
+    ) -> None:
+        """Line up what the next calls meet; what was lined up before and not met is forgotten."""
+        self._execute_faults = deque(execute)
+        self._read_back_faults = deque(read_back)
+
+    async def prepare(self, command: Command) -> Prepared | Collision:
+        """Bind the key, unless another command has it."""
+        bound = self._prepared.setdefault(command.key, command)
+        return Prepared(command) if _content(bound) == _content(command) else Collision()
+
+    async def execute(self, prepared: Prepared) -> ExecuteResult:
+        """Commit the effect if nothing stands under the key. Raises ValueError for what was not prepared."""
+        command = prepared.command
+        if command.key not in self._prepared:
+            raise ValueError(f"key {command.key!r} was not prepared; prepare binds it to its command first")
+        self.sent += 1
+        if _content(self._prepared[command.key]) != _content(command):
+            return Collision()
+        fault = self._execute_faults.popleft() if self._execute_faults else None
+        if fault == "timeout_before_commit":
+            return TimedOut()
+        if fault == "refused":
+            return Refused("not today")
+        is_replay = command.key in self._standing
+        if not is_replay or not self._is_idempotent_by_key:
+            self.committed += 1
+            state: dict[str, JsonValue] = {**command.arguments, "status": "committed"}
+            self._standing[command.key] = Found(f"tr_{self.committed:04d}", state)
+        if fault == "timeout_after_commit":
+            return TimedOut()
+        standing = self._standing[command.key]
+        return Executed(standing.provider_id, dict(standing.state), is_replay)
+
+    async def read_back(self, key: str) -> ReadBackResult:
+        """What stands under the key; final, since memory settles at once."""
+        fault = self._read_back_faults.popleft() if self._read_back_faults else None
+        if fault == "unreadable":
+            return CannotRead()
+        standing = None if fault == "unsettled" else self._standing.get(key)
+        if standing is None:
+            return NotFound(is_final=fault != "unsettled")
+        if fault == "altered":
+            return Found(standing.provider_id, dict.fromkeys(standing.state, "altered"))
+        return Found(standing.provider_id, dict(standing.state))
+
+
+def _content(command: Command) -> bytes:
+    return canonical({"tool": command.tool, "arguments": dict(command.arguments)})

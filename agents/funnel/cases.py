@@ -1,0 +1,215 @@
+"""A file of cases for the funnel, one JSON object a line, and what comes of each.
+
+Promise: the cases of one file share one ledger, in their order, so that a repeated key meets what stands under it; and
+lines with the same tenant and case id are attempts at one case. Nothing outside the process is touched.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter, ValidationError
+from ticketgate.agents.effects.memory import ExecuteFault, MemoryLedger, ReadBackFault
+from ticketgate.agents.funnel.catalogue import Catalogue
+from ticketgate.agents.funnel.evidence import Authority, World
+from ticketgate.agents.funnel.process import Outcome, process
+from ticketgate.agents.funnel.repair import Attempt
+from ticketgate.codecs.proposal import Proposal, Request, read_request
+from ticketgate.codecs.receipt import EffectStatus, StopReason, verdict_json
+from ticketgate.codecs.strict import JsonValue, Malformed, decode, encode
+from ticketgate.codecs.verdict import Stage, Status
+
+MAX_LINE_BYTES = 4 * 2**20
+
+_STRICT = ConfigDict(extra="forbid")
+
+
+class FunnelCaseError(ValueError):
+    """The file cannot be used: where, what, and the way out, in one line. A person mends it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """What the effect's calls meet, in order, and what the second look-up finds if not the same as the first."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    execute: tuple[ExecuteFault, ...] = ()
+    read_back: tuple[ReadBackFault, ...] = ()
+    authority_before_effect: Authority | None = None
+    world_before_effect: World | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What must come of a case. What is None is not looked at; reasons are compared whole."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    status: Status
+    stage: Stage
+    reasons: tuple[str, ...] | None = None
+    receipt: EffectStatus | None = None
+    provider_id: str | None = None
+    stop_reason: StopReason | None = None
+    committed: Annotated[int, Field(ge=0)] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenCase:
+    """One line. call: the model's text. case_id: the name, unless attempts at one case are written. at: when it is
+    judged. expect.committed: effects that stand in the ledger after it."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: Annotated[str, Field(min_length=1)]
+    at: AwareDatetime
+    request: dict[str, Any]
+    authority: Authority | None
+    call: str
+    expect: Expectation
+    world: World = field(default_factory=World)
+    case_id: str | None = None
+    attempt: Annotated[int, Field(ge=1)] = 1
+    tenant: str = ""
+    faults: Faults = Faults()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCase:
+    """A case that can be run."""
+
+    written: WrittenCase
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What came of a case. faults: how that is not what was expected."""
+
+    name: str
+    outcome: Outcome
+    faults: tuple[str, ...]
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The result for programs."""
+        outcome = self.outcome
+        return {
+            "name": self.name,
+            "verdict": verdict_json(outcome.verdict),
+            "decision": outcome.decision.to_json(),
+            "receipt": None if outcome.effect is None else outcome.effect.to_json(),
+            "repair": None if outcome.repair is None else outcome.repair.to_json(),
+            "as_expected": not self.faults,
+            "faults": list(self.faults),
+        }
+
+
+def read_cases(text: str, *, source: str) -> tuple[ReadCase, ...]:
+    """The cases that a text writes, in order. Raises FunnelCaseError."""
+    cases: list[ReadCase] = []
+    # Not splitlines: JSON may hold the other line ends of Unicode.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            cases.append(_read_case(line, f"{source}:{number}"))
+    if not cases:
+        raise FunnelCaseError(
+            f"{source}: no cases; write one JSON object a line, as agents/funnel/README.md shows"
+        )
+    return tuple(cases)
+
+
+async def run_cases(
+    cases: tuple[ReadCase, ...], *, catalogue: Catalogue, ledger: MemoryLedger
+) -> tuple[CaseResult, ...]:
+    """Run the cases in order on one ledger."""
+    results: list[CaseResult] = []
+    committed: dict[tuple[str, str, int], list[Attempt]] = {}
+    for case in cases:
+        written, proposal = case.written, case.proposal
+        ledger.fail_next(execute=written.faults.execute, read_back=written.faults.read_back)
+        before = committed.setdefault((proposal.tenant, proposal.case_id, proposal.request.version), [])
+        outcome = await process(
+            proposal,
+            catalogue=catalogue,
+            lookup=_WrittenLookup(written),
+            port=ledger,
+            at=written.at,
+            committed=tuple(before),
+        )
+        permitted = () if outcome.repair is None else outcome.repair.permitted
+        before.append(Attempt(proposal.call, outcome.verdict, permitted))
+        results.append(CaseResult(written.name, outcome, tuple(_faults(written.expect, outcome, ledger))))
+    return tuple(results)
+
+
+@dataclass(slots=True)
+class _WrittenLookup:
+    """Says what the case says: first what stood when it was judged, then what stands before the effect."""
+
+    case: WrittenCase
+    asked: dict[str, int] = field(default_factory=lambda: {"authority": 0, "world": 0})
+
+    async def authority(self, actor_id: str) -> Authority | None:
+        later = self.case.faults.authority_before_effect
+        return later if self._is_again("authority") and later is not None else self.case.authority
+
+    async def world(self, request: Request) -> World:
+        later = self.case.faults.world_before_effect
+        return later if self._is_again("world") and later is not None else self.case.world
+
+    def _is_again(self, what: str) -> bool:
+        self.asked[what] += 1
+        return self.asked[what] > 1
+
+
+@cache
+def _check() -> TypeAdapter[WrittenCase]:
+    return TypeAdapter(WrittenCase)
+
+
+def _read_case(line: str, where: str) -> ReadCase:
+    value = decode(line.encode("utf-8", "surrogatepass"), max_bytes=MAX_LINE_BYTES)
+    if isinstance(value, Malformed):
+        raise FunnelCaseError(f"{where}: {value.reason}; write one JSON object a line")
+    try:
+        written = _check().validate_json(encode(value), strict=True)
+    except ValidationError as err:
+        first = err.errors(include_url=False, include_input=False)[0]
+        key = ".".join(str(part) for part in first["loc"]) or "the case"
+        known = ", ".join(WrittenCase.__dataclass_fields__)
+        raise FunnelCaseError(f"{where}: {key}: {first['msg'].lower()}; a case has {known}") from None
+    request = read_request(written.request)
+    if isinstance(request, Malformed):
+        raise FunnelCaseError(f"{where}: request: {request.reason}")
+    proposal = Proposal(
+        case_id=written.case_id or written.name,
+        attempt=written.attempt,
+        tenant=written.tenant,
+        call=written.call,
+        request=request,
+    )
+    return ReadCase(written, proposal)
+
+
+def _faults(expected: Expectation, outcome: Outcome, ledger: MemoryLedger) -> list[str]:
+    effect, repair, verdict = outcome.effect, outcome.repair, outcome.verdict
+    observed: Mapping[str, object] = {
+        "status": verdict.status,
+        "stage": verdict.stage,
+        "reasons": verdict.reasons,
+        "receipt": None if effect is None else effect.status,
+        "provider_id": None if effect is None else effect.provider_id,
+        "stop_reason": None if repair is None else repair.stop_reason,
+        "committed": ledger.committed,
+    }
+    return [
+        f"{name}: expected {_told(wanted)}, got {_told(got)}"
+        for name, got in observed.items()
+        if (wanted := getattr(expected, name)) is not None and wanted != got
+    ]
+
+
+def _told(value: object) -> str:
+    return ", ".join(value) or "none" if isinstance(value, tuple) else str(value)

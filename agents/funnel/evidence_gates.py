@@ -1,0 +1,140 @@
+"""The gates on the world and on authority: world_state and authority. Run before deciding and again before acting.
+
+Promise: what passes them is still wanted, possible as the world stood when it was looked up, and delegated to the
+actor within their limits, with a confirmation of exactly these values where the tool asks for one. Neither reads a
+value that a model set. Source: DESIGN section 7.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+
+from ticketgate.agents.funnel.case import FunnelCase
+from ticketgate.agents.funnel.catalogue import ConfirmationRule, Precondition, is_among
+from ticketgate.agents.funnel.evidence import Authority, Confirmation
+from ticketgate.agents.funnel.values import Value, read_money, read_value, show
+from ticketgate.codecs.malformed import shorten
+from ticketgate.codecs.proposal import Scalar
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+
+WORLD_NEXT_STEP = "nothing is done; the failed precondition is reported"
+WORLD_UNKNOWN_NEXT_STEP = "a person looks the facts up; nothing is done on a guess"
+SUPERSEDED_NEXT_STEP = "nothing is done; the newer request is proposed for anew"
+AUTHORITY_NEXT_STEP = "an authorised actor approves or confirms; no other wording of the call can"
+
+
+def check_world_state(case: FunnelCase) -> Verdict | None:
+    """A request that a newer one took the place of; then preconditions that do not hold or cannot be judged."""
+    newest, version = case.world.request_version, case.request.version
+    if newest is not None and newest != version:
+        reasons: tuple[str, ...] = (f"request_superseded:version={version}:newest={newest}",)
+        return Verdict(Status.REJECT, Stage.WORLD_STATE, reasons, SUPERSEDED_NEXT_STEP)
+    failed: list[str] = []
+    unknown: list[str] = []
+    for each in case.tool.preconditions:
+        try:
+            failed += _failed(each, case)
+        except ValueError as err:
+            unknown.append(str(err))
+    if failed:
+        return Verdict(Status.REJECT, Stage.WORLD_STATE, (*failed, *unknown), WORLD_NEXT_STEP)
+    if unknown:
+        return Verdict(Status.REVIEW, Stage.WORLD_STATE, tuple(unknown), WORLD_UNKNOWN_NEXT_STEP)
+    return None
+
+
+def check_authority(case: FunnelCase) -> Verdict | None:
+    """A tool that is not delegated; then, for an effect, limits that are exceeded and confirmations that lack."""
+    authority = case.authority
+    if (
+        authority is None
+        or authority.actor_id != case.request.actor_id
+        or case.call.tool not in authority.tools
+    ):
+        reasons: tuple[str, ...] = ("tool_not_delegated",)
+    elif case.tool.is_effect:
+        reasons = (*_exceeded(case, authority), *_unconfirmed(case, authority))
+    else:
+        reasons = ()
+    return Verdict(Status.DENY, Stage.AUTHORITY, reasons, AUTHORITY_NEXT_STEP) if reasons else None
+
+
+def _failed(each: Precondition, case: FunnelCase) -> Iterator[str]:
+    """Why a precondition does not hold. Raises ValueError if the world does not say."""
+    fact = case.world.facts.get(each.fact)
+    if each.is_one_of:
+        if fact is None:
+            raise ValueError(f"fact_unknown:{each.fact}")
+        if not is_among(fact, each.is_one_of):
+            yield f"{each.name}:{show(fact)}"
+            yield f"required:{' or '.join(show(value) for value in each.is_one_of)}"
+        return
+    less, floor = case.command.get(each.less or ""), case.command.get(each.floor or "")
+    if not isinstance(less, Decimal) or not isinstance(floor, Decimal):
+        return
+    remaining = _amount(fact, each.fact) - less
+    if remaining < floor:
+        yield f"{each.name}:{show(remaining)}"
+        yield f"required_floor:{show(floor)}"
+
+
+def _amount(fact: Scalar | None, name: str) -> Decimal:
+    if not isinstance(fact, str):
+        raise ValueError(f"fact_unknown:{name}")
+    try:
+        return read_money(fact)
+    except ValueError as err:
+        raise ValueError(f"fact_unknown:{name}:{err}") from None
+
+
+def _exceeded(case: FunnelCase, authority: Authority) -> Iterator[str]:
+    for limit in case.tool.limits:
+        try:
+            allowed = read_money(authority.limits[limit.limit])
+        except (KeyError, ValueError):
+            # A limit that cannot be read allows nothing: to go on would make a typing error a permission.
+            yield f"limit_unknown:{limit.limit}"
+            continue
+        amount = case.command.get(limit.field)
+        if isinstance(amount, Decimal) and amount > allowed:
+            yield f"{limit.reason}:{show(allowed)}"
+
+
+def _unconfirmed(case: FunnelCase, authority: Authority) -> Iterator[str]:
+    rule = case.tool.confirmation
+    if rule is None:
+        return
+    faults: list[str] = []
+    for given in authority.confirmations:
+        if given.actor_id == case.request.actor_id and given.operation == case.request.operation:
+            found = [*_void(given, rule, case)]
+            if not found:
+                return
+            faults += found
+    yield "explicit_confirmation_missing"
+    yield from faults
+
+
+def _void(given: Confirmation, rule: ConfirmationRule, case: FunnelCase) -> Iterator[str]:
+    """Why a confirmation does not stand for this command."""
+    event = shorten(given.event_id)
+    age = case.at - given.confirmed_at
+    if age > timedelta(seconds=rule.max_age_s):
+        yield f"confirmation_expired:{event}"
+    if age < timedelta(0):
+        yield f"confirmation_from_the_future:{event}"
+    for name in rule.binds:
+        confirmed, wanted = _confirmed(given, name, case), case.command.get(name)
+        if confirmed != wanted:
+            yield f"confirmation_void:{event}:{name}:confirmed={show(confirmed)}:request={show(wanted)}"
+
+
+def _confirmed(given: Confirmation, name: str, case: FunnelCase) -> Value | None:
+    """What was confirmed of a field, as a value, so that 600.0 confirms 600.00. As it came if it is no value."""
+    bound = given.bound.get(name)
+    if bound is None:
+        return None
+    try:
+        return read_value(case.tool.fields[name].type, bound)
+    except ValueError:
+        return bound

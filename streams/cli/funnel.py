@@ -1,0 +1,99 @@
+"""`ticketgate funnel`: cases of proposed calls through every gate, on a ledger in memory; no broker, no provider."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli.files import named, read_text
+from ticketgate.streams.cli.output import print_json
+
+if TYPE_CHECKING:
+    from ticketgate.agents.funnel.cases import CaseResult
+    from ticketgate.agents.funnel.catalogue import Catalogue
+
+
+@click.command("funnel")
+@click.argument("cases", required=False, type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
+@click.option("--example", type=click.Choice(["payments"]), help="Run the cases that come along.")
+@click.option(
+    "--catalogue",
+    metavar="NAME|FILE",
+    default="payments",
+    show_default=True,
+    help="The catalogue that is offered: payments, support, or a TOML file.",
+)
+@click.option("--lint", is_flag=True, help="Report what the catalogue leaves unsaid, and run no case.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each case or finding.")
+def command(cases: Path | None, example: str | None, catalogue: str, lint: bool, as_json: bool) -> int:
+    """Put CASES, a file of JSON lines (- for standard input), through the funnel's gates.
+
+    Each case has a request, the authority and the world as they are looked up, the model's call as text, faults of
+    the effect if wanted, and what must come of it; agents/funnel/README.md shows one. The cases of a file share one
+    ledger in memory. Exit code 0 if each comes out as it expects, 3 otherwise.
+    """
+    # Loaded when it is needed, so that --help is quick.
+    from ticketgate.agents.funnel.load import example as example_text
+    from ticketgate.agents.funnel.load import load_catalogue
+
+    if lint:
+        if cases is not None or example is not None:
+            raise CommandError("--lint reads a catalogue and no cases; leave CASES and --example out")
+        return _lint(load_catalogue(catalogue), as_json)
+    if (cases is None) == (example is None):
+        raise CommandError("nothing to run, or two things: name a file of CASES, or --example payments")
+    if cases is None:
+        return _run(example_text("payments.jsonl"), "payments.jsonl", load_catalogue("payments"), as_json)
+    return _run(read_text(cases), named(cases), load_catalogue(catalogue), as_json)
+
+
+def _run(text: str, source: str, catalogue: Catalogue, as_json: bool) -> int:
+    from ticketgate.agents.effects.memory import MemoryLedger
+    from ticketgate.agents.funnel.cases import FunnelCaseError, read_cases, run_cases
+
+    ledger = MemoryLedger()
+    try:
+        read = read_cases(text, source=source)
+    except FunnelCaseError as err:
+        raise CommandError(str(err)) from err
+    results = asyncio.run(run_cases(read, catalogue=catalogue, ledger=ledger))
+    if as_json:
+        for result in results:
+            print_json(result.to_json())
+    else:
+        click.echo("\n".join(_lines(results, ledger.committed)))
+    return EXIT_FINDINGS if any(result.faults for result in results) else 0
+
+
+def _lint(catalogue: Catalogue, as_json: bool) -> int:
+    from ticketgate.agents.funnel.lint import lint_catalogue
+
+    findings = lint_catalogue(catalogue)
+    for found in findings:
+        if as_json:
+            print_json(found.to_json())
+        else:
+            click.echo(f"{found.place}: {found.what} [{found.code}]\n  {found.remedy}")
+    if not as_json:
+        click.echo(
+            f"{catalogue.name} {catalogue.version}: {len(catalogue.tools)} tools, {len(findings)} findings"
+        )
+    return EXIT_FINDINGS if findings else 0
+
+
+def _lines(results: Sequence[CaseResult], committed: int) -> list[str]:
+    """A line a case, what was not expected below it, and the count."""
+    width = max(len(result.name) for result in results)
+    lines: list[str] = []
+    for result in results:
+        verdict, effect = result.outcome.verdict, result.outcome.effect
+        told = f"{result.name:{width}}  {verdict.status:7} {verdict.stage:14} {', '.join(verdict.reasons) or '-'}"
+        lines.append(told if effect is None else f"{told}  [{effect.status} {effect.provider_id}]")
+        lines += [f"  NOT AS EXPECTED: {fault}" for fault in result.faults]
+    failed = sum(bool(result.faults) for result in results)
+    lines.append(f"{len(results)} cases, {failed} not as expected; effects committed: {committed}")
+    return lines
