@@ -94,6 +94,10 @@ class Collision:
 ClaimResult = Owned | Duplicate | Collision
 
 
+class ClaimsContested(Exception):
+    """Void claims went from one void record to the next, again and again. Nothing is decided on; the lane reopens."""
+
+
 class Claims:
     """The claims of one namespace.
 
@@ -161,6 +165,7 @@ class Claims:
                 stand = await self._durability.execute(pipeline, self._keys)
             for place, value in zip(void, stand, strict=True):
                 results[place] = _read(claims[place], cast("bytes", value))
+        raise ClaimsContested
 
     async def _void_owners(
         self, claims: Sequence[Claim], results: Sequence[ClaimResult]

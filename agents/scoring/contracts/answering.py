@@ -7,10 +7,11 @@ to see.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from ticketgate.agents.scoring.folder import ModelFolder, first_fault
 from ticketgate.agents.scoring.scorer import Failure, ScorerError
 from ticketgate.codecs.answers import ChoiceAnswer, ScoreAnswer, confidence
@@ -31,6 +32,38 @@ def require_places(template: str, places: set[str]) -> str:
     if unknown := set(PLACEHOLDER.findall(template)) - places:
         raise ValueError(f"no such place to fill: {', '.join(sorted(unknown))}")
     return template
+
+
+class StatementTemplate(BaseModel):
+    """A manifest's template of a contract that reads a question as one text, or one an option or level.
+
+    `places` names by field what may be filled in there.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    places: ClassVar[Mapping[str, set[str]]]
+
+    state: str
+    noul: str
+    noul_true: str
+    noul_false: str
+    option: str
+    described_option: str
+    level: str
+
+    @field_validator("*")
+    @classmethod
+    def _known_places(cls, text: str, info: object) -> str:
+        return require_places(text, cls.places[getattr(info, "field_name", "")])
+
+
+class Platt(BaseModel):
+    """A noul's calibration: sigmoid(scale * logit + bias)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    scale: float
+    bias: float
 
 
 def sigmoid(x: float) -> float:

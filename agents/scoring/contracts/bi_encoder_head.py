@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 from ticketgate.agents.scoring.contracts.answering import (
+    Platt,
+    StatementTemplate,
     distributed_answer,
     fill,
     noul_answer,
-    require_places,
     sigmoid,
     softmax,
     wrong_manifest,
@@ -52,30 +53,10 @@ _PLACES = {
 }
 
 
-class _Template(BaseModel):
+class _Template(StatementTemplate):
     """How state and question become text. `noul_true` and `noul_false` follow `noul` where given."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    state: str
-    noul: str
-    noul_true: str
-    noul_false: str
-    option: str
-    described_option: str
-    level: str
-
-    @field_validator("*")
-    @classmethod
-    def _known_places(cls, text: str, info: object) -> str:
-        return require_places(text, _PLACES[getattr(info, "field_name", "")])
-
-
-class _Platt(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-    scale: float
-    bias: float
+    places = _PLACES
 
 
 class _Softmax(BaseModel):
@@ -87,7 +68,7 @@ class _Softmax(BaseModel):
 class _Calibration(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    noul: _Platt
+    noul: Platt
     choice: _Softmax
     score: _Softmax
 

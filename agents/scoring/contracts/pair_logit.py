@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from ticketgate.agents.scoring.contracts.answering import (
+    Platt,
+    StatementTemplate,
     by_count,
     distributed_answer,
     fill,
     noul_answer,
     option_limit,
     require_fits,
-    require_places,
     sigmoid,
     softmax,
     too_many,
@@ -47,36 +48,16 @@ _PLACES = {
 }
 
 
-class _Template(BaseModel):
+class _Template(StatementTemplate):
     """How state and statement become text. `noul_true` and `noul_false` follow `noul` where given."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    state: str
-    noul: str
-    noul_true: str
-    noul_false: str
-    option: str
-    described_option: str
-    level: str
-
-    @field_validator("*")
-    @classmethod
-    def _known_places(cls, text: str, info: object) -> str:
-        return require_places(text, _PLACES[getattr(info, "field_name", "")])
-
-
-class _Platt(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-    scale: float
-    bias: float
+    places = _PLACES
 
 
 class _Calibration(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    noul: _Platt
+    noul: Platt
     choice: dict[str, float]
     score: dict[str, float]
 
