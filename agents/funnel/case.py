@@ -14,8 +14,7 @@ from typing import Literal, get_args
 
 from ticketgate.agents.funnel.catalogue import Catalogue, Compiled, FieldSpec, Tool, compile_catalogue
 from ticketgate.agents.funnel.evidence import Authority, World
-from ticketgate.agents.funnel.values import Value
-from ticketgate.codecs.malformed import shorten
+from ticketgate.agents.funnel.values import Value, plain
 from ticketgate.codecs.proposal import Proposal, Request
 from ticketgate.codecs.strict import JsonValue, Malformed, decode
 
@@ -158,7 +157,7 @@ def read_envelope(document: Mapping[str, JsonValue]) -> Call | Abstention | Brok
 def shape_reasons(missing: list[str], extra: list[str], wrong: list[str]) -> tuple[str, ...]:
     """The grammar of reasons about shape: missing, then extra, then wrong_type, each given sorted, all collected."""
     return tuple(
-        f"{fault}:{shorten(name)}"
+        f"{fault}:{plain(name)}"
         for fault, names in (("missing", missing), ("extra", extra), ("wrong_type", wrong))
         for name in names
     )

@@ -26,6 +26,8 @@ Role = Literal["fact", "interpretation", "control"]
 
 _STRICT = ConfigDict(extra="forbid")
 _Name = Annotated[str, Bounds(min_length=1, max_length=256, pattern=r"\S")]
+# Reasons divide by colons and commas, and receipts keep `/` for what is no field.
+_Id = Annotated[str, Bounds(max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ class Tool:
     serves: _Name
     does_not: _Name
     preconditions: tuple[Precondition, ...]
-    fields: Annotated[Mapping[str, FieldSpec], Bounds(min_length=1)]
+    fields: Annotated[Mapping[_Id, FieldSpec], Bounds(min_length=1)]
     limits: tuple[Limit, ...] = ()
     confirmation: ConfirmationRule | None = None
     offered: Offered = Offered()
@@ -202,7 +204,7 @@ class Catalogue:
 
     name: _Name
     version: _Name
-    tools: Annotated[Mapping[str, Tool], Bounds(min_length=1)]
+    tools: Annotated[Mapping[_Id, Tool], Bounds(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from decimal import Decimal
 from ticketgate.agents.funnel.case import FunnelCase
 from ticketgate.agents.funnel.catalogue import ConfirmationRule, Precondition, is_among
 from ticketgate.agents.funnel.evidence import Authority, Confirmation
-from ticketgate.agents.funnel.values import Value, read_money, read_value, show
-from ticketgate.codecs.malformed import shorten
+from ticketgate.agents.funnel.values import Value, plain, read_money, read_value, show
 from ticketgate.codecs.proposal import Scalar
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
@@ -117,7 +116,7 @@ def _unconfirmed(case: FunnelCase, authority: Authority) -> Iterator[str]:
 
 def _void(given: Confirmation, rule: ConfirmationRule, case: FunnelCase) -> Iterator[str]:
     """Why a confirmation does not stand for this command."""
-    event = shorten(given.event_id)
+    event = plain(given.event_id)
     age = case.at - given.confirmed_at
     if age > timedelta(seconds=rule.max_age_s):
         yield f"confirmation_expired:{event}"

@@ -5,8 +5,7 @@ Each difference is named with both values. Source: DESIGN section 7.
 """
 
 from ticketgate.agents.funnel.case import FunnelCase, Unreadable
-from ticketgate.agents.funnel.values import show
-from ticketgate.codecs.malformed import shorten
+from ticketgate.agents.funnel.values import plain, show
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 SELECTION_NEXT_STEP = (
@@ -20,7 +19,7 @@ def check_tool_selection(case: FunnelCase) -> Verdict | None:
     """A well-formed call of the wrong operation."""
     if case.tool.serves == case.request.operation:
         return None
-    reasons = (f"requested:{shorten(case.request.operation)}", f"proposed:{case.call.tool}")
+    reasons = (f"requested:{plain(case.request.operation)}", f"proposed:{case.call.tool}")
     return Verdict(Status.REJECT, Stage.TOOL_SELECTION, reasons, SELECTION_NEXT_STEP)
 
 
@@ -40,7 +39,7 @@ def check_semantics(case: FunnelCase) -> Verdict | None:
     if case.tool.is_effect:
         # A condition for which the tool has no field cannot be mended by a proposer, only dropped unseen.
         for name in sorted(case.request.conditions.keys() - case.tool.fields.keys()):
-            reasons.append(f"{shorten(name)}:proposal=none:request={show(case.request.conditions[name])}")
+            reasons.append(f"{plain(name)}:proposal=none:request={show(case.request.conditions[name])}")
             is_open = True
     if not reasons:
         return None

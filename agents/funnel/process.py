@@ -16,6 +16,7 @@ from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Lookup
 from ticketgate.agents.funnel.gates import FUNNEL_GATES
 from ticketgate.agents.funnel.repair import Attempt, follow
+from ticketgate.agents.funnel.shape_gates import check_schema
 from ticketgate.agents.funnel.values import to_wire
 from ticketgate.agents.gate import Observer, run_gates
 from ticketgate.codecs.identity import effect_key, proposal_key
@@ -103,8 +104,12 @@ async def _looked_up(proposal: Proposal, catalogue: Catalogue, lookup: Lookup, a
 
 
 def _receipt(case: FunnelCase, verdict: Verdict) -> DecisionReceipt:
-    is_call = isinstance(case.envelope, Call) and case.envelope.tool in case.compiled.tools
-    is_valid = is_call and verdict.stage not in (Stage.SCHEMA, Stage.TOOL_CATALOGUE)
+    # By the call itself: a repair that was stopped bears the stage of an attempt before.
+    is_valid = (
+        isinstance(case.envelope, Call)
+        and case.envelope.tool in case.compiled.tools
+        and check_schema(case) is None
+    )
     return DecisionReceipt(
         case_id=case.proposal.case_id,
         attempt=case.proposal.attempt,

@@ -94,7 +94,13 @@ def permitted_fields(verdict: Verdict) -> tuple[str, ...]:
         case Stage.TOOL_CATALOGUE:
             return ("tool", "arguments")
         case Stage.SCHEMA:
-            return tuple(dict.fromkeys(reason.split(":", 2)[1] for reason in verdict.reasons))
+            # An extra field's name is the model's: whatever it holds must not name another field.
+            return tuple(
+                dict.fromkeys(
+                    reason.removeprefix("extra:") if reason.startswith("extra:") else reason.split(":", 2)[1]
+                    for reason in verdict.reasons
+                )
+            )
         case Stage.SEMANTICS:
             return tuple(dict.fromkeys(reason.split(":", 1)[0] for reason in verdict.reasons))
         case _:

@@ -8,7 +8,6 @@ import json
 
 from ticketgate.agents.funnel.case import Abstention, BrokenEnvelope, FunnelCase, shape_reasons
 from ticketgate.agents.funnel.values import is_of_type
-from ticketgate.codecs.malformed import shorten
 from ticketgate.codecs.strict import Malformed
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
@@ -80,7 +79,7 @@ def _lexical(case: FunnelCase) -> list[str]:
         try:
             case.tool.fields[name].read(case.call.arguments[name])
         except ValueError as err:
-            found.append(f"invalid:{shorten(name)}:{err}")
+            found.append(f"invalid:{name}:{err}")
     return found
 
 

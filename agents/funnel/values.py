@@ -58,7 +58,12 @@ def show(value: Value | None) -> str:
     """A value as reasons and receipts write it; `none` where there is none."""
     if value is None:
         return "none"
-    return shorten(str(to_wire(value))) if not isinstance(value, bool) else str(value).lower()
+    return plain(str(to_wire(value))) if not isinstance(value, bool) else str(value).lower()
+
+
+def plain(text: str) -> str:
+    """Text of a stranger's as reasons write it: cut, and quoted where it could forge a line of a log."""
+    return shorten(text) if text.isprintable() else quote(text)
 
 
 def to_wire(value: Value) -> str | int | bool:

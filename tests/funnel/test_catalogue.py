@@ -1,0 +1,130 @@
+"""Catalogues: what the loader refuses and where, what lint finds, what is published."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from ticketgate.agents.funnel.catalogue import Catalogue, FieldCases, FieldSpec, compile_catalogue
+from ticketgate.agents.funnel.lint import lint_catalogue
+from ticketgate.agents.funnel.load import CatalogueError, load_catalogue, parse_catalogue
+
+from .support import PAYMENTS, request
+
+SMALL = """name = "small"
+version = "1"
+
+[tools.send_note]
+purpose = "Sends a note"
+kind = "effects"
+serves = "note"
+does_not = "close anything"
+preconditions = []
+
+[tools.send_note.fields.to]
+type = "identifier"
+role = "fact"
+source = "request"
+set_by = "requester"
+"""
+
+
+@pytest.mark.parametrize(
+    "line", ['type = "identifier"', 'role = "fact"', 'source = "request"', 'set_by = "requester"']
+)
+def test_a_field_without_one_of_its_four_is_refused_by_line(line: str) -> None:
+    name = line.split(" ")[0]
+
+    with pytest.raises(CatalogueError) as caught:
+        parse_catalogue(SMALL.replace(line, ""), source="small.toml")
+
+    assert str(caught.value) == f'small.toml:11: tools.send_note.fields.to has no "{name}"\n  add it'
+
+
+@pytest.mark.parametrize("line", ['kind = "effects"', 'does_not = "close anything"', "preconditions = []"])
+def test_a_tool_says_what_it_does_and_does_not(line: str) -> None:
+    with pytest.raises(CatalogueError, match=r"tools\.send_note has no"):
+        parse_catalogue(SMALL.replace(line, ""))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('role = "fact"', 'role = "control"', "a control is bound by the application alone"),
+        ('set_by = "requester"', 'set_by = "model"', "a fact must not come from the model"),
+        ('source = "request"', 'source = "model"', "a fact must not come from the model"),
+        ('"identifier"', '"money"', "money without a unit"),
+        ('"identifier"', '"choice"', "one_of belongs to a choice"),
+        ('"identifier"', '"integer"\nabove = "0"', "not a bound of the type integer"),
+        ('"identifier"', '"money"\nunit = "GBP"\nabove = "1e3"', "not a decimal amount"),
+        ('"identifier"', '"uuid"', "input should be"),
+        ('version = "1"', 'version = "1"\ncolour = "red"', 'unknown field "colour" in the catalogue'),
+        (
+            "preconditions = []",
+            'preconditions = []\nlimits = [{ field = "x", limit = "y" }]',
+            "no money field",
+        ),
+        ("preconditions = []", "preconditions = [", "not TOML"),
+        ("fields.to]", 'fields."to:all"]', "pattern"),
+        ('version = "1"', "version = 2026-01-01", "write dates as text"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(old: str, new: str, said: str) -> None:
+    with pytest.raises(CatalogueError, match=said):
+        parse_catalogue(SMALL.replace(old, new))
+
+
+def test_control_from_model_text_is_refused() -> None:
+    text = SMALL.replace('role = "fact"', 'role = "control"').replace('"requester"', '"model"')
+
+    with pytest.raises(CatalogueError) as caught:
+        parse_catalogue(text)
+
+    assert len(caught.value.problems) == 2
+    assert caught.value.problems[0].line == 11
+
+
+def test_lint_finds_what_a_catalogue_leaves_unsaid() -> None:
+    found = lint_catalogue(parse_catalogue(SMALL.replace("send_note", "manage_note")))
+
+    assert [(each.code, each.place) for each in found] == [
+        ("vague_name", "manage_note"),
+        ("no_precondition", "manage_note"),
+        ("no_cases", "manage_note.to"),
+    ]
+
+
+@pytest.mark.parametrize("alias", ["scheduleTransfer", "transfer_schedule", "plan_payment"])
+def test_lint_finds_two_names_for_one_thing(alias: str) -> None:
+    tool = PAYMENTS.tools["schedule_transfer"]
+    twice = Catalogue("twice", "1", {"schedule_transfer": tool, alias: tool})
+
+    assert [each.code for each in lint_catalogue(twice)] == ["two_names", "same_purpose"]
+
+
+@pytest.mark.parametrize(
+    ("cases", "code"),
+    [
+        (FieldCases("600", "600.00", "some"), "cases_alike"),
+        (FieldCases("600", "six", "some"), "case_not_well_formed"),
+        (FieldCases("600", 660, "some"), "case_not_well_formed"),
+        (FieldCases("600", "660", " "), "no_unclear_case"),
+    ],
+)
+def test_lint_holds_a_field_to_its_three_cases(cases: FieldCases, code: str) -> None:
+    tool = PAYMENTS.tools["quote_transfer"]
+    amount: FieldSpec = replace(tool.fields["amount_gbp"], cases=cases)
+    changed = Catalogue(
+        "c", "1", {"quote_transfer": replace(tool, fields={**tool.fields, "amount_gbp": amount})}
+    )
+
+    assert [each.code for each in lint_catalogue(changed)] == [code]
+
+
+def test_what_is_published_bears_its_hash_and_every_fields_setter() -> None:
+    compiled = compile_catalogue(PAYMENTS, request(), {})
+    again = compile_catalogue(load_catalogue("payments"), request("quote"), {})
+
+    assert compiled.published["hash"] == compiled.ref.hash == again.ref.hash
+    assert len(compiled.ref.hash) == 64
+    assert "'set_by': 'application'" in str(compiled.published)
