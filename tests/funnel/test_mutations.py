@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from ticketgate.agents.effects.memory import MemoryLedger
 from ticketgate.codecs.proposal import Request
 
-from .support import FLOOR, SUPPORT, VALUES, authority, call, request, run, said
+from .support import FLOOR, SUPPORT, VALUES, authority, bare_call, call, request, run, said
 
-bare_call, FIELDS = sorted({**VALUES, **FLOOR})
+FIELDS = sorted({**VALUES, **FLOOR})
 NOT_TEXT = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.lists(st.booleans(), max_size=2)
 KNOWN = {*FIELDS, "idempotency_key"}
 NAMES = st.text(min_size=1, max_size=40).filter(lambda name: name.isprintable() and name not in KNOWN)

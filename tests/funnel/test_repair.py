@@ -8,10 +8,10 @@ from ticketgate.agents.funnel.repair import BUDGETS, Attempt, remaining
 from ticketgate.codecs.receipt import StopReason
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
-from .support import arguments, attempt, authority, call, run, said
+from .support import arguments, attempt, authority, bare_call, call, run, said
 
 
-bare_call, def after(*texts: str) -> tuple[Attempt, ...]:
+def after(*texts: str) -> tuple[Attempt, ...]:
     """The committed attempts that these calls make, one after another."""
     committed: list[Attempt] = []
     for text in texts:
