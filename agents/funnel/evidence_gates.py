@@ -25,9 +25,13 @@ AUTHORITY_NEXT_STEP = "an authorised actor approves or confirms; no other wordin
 def check_world_state(case: FunnelCase) -> Verdict | None:
     """A request that a newer one took the place of; then preconditions that do not hold or cannot be judged."""
     newest, version = case.world.request_version, case.request.version
-    if newest is not None and newest != version:
+    if newest is not None and newest > version:
         reasons: tuple[str, ...] = (f"request_superseded:version={version}:newest={newest}",)
         return Verdict(Status.REJECT, Stage.WORLD_STATE, reasons, SUPERSEDED_NEXT_STEP)
+    if newest is not None and newest < version:
+        # What was looked up is older than the request: what else it says may be older too.
+        reasons = (f"request_version_unknown:version={version}:newest={newest}",)
+        return Verdict(Status.REVIEW, Stage.WORLD_STATE, reasons, WORLD_UNKNOWN_NEXT_STEP)
     failed: list[str] = []
     unknown: list[str] = []
     for each in case.tool.preconditions:

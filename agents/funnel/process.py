@@ -14,6 +14,7 @@ from ticketgate.agents.effects.port import Command, EffectPort
 from ticketgate.agents.funnel.case import Call, FunnelCase
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Lookup
+from ticketgate.agents.funnel.evidence_gates import WORLD_NEXT_STEP
 from ticketgate.agents.funnel.gates import FUNNEL_GATES
 from ticketgate.agents.funnel.repair import Attempt, follow
 from ticketgate.agents.funnel.shape_gates import check_schema
@@ -74,6 +75,10 @@ async def process(
     # 4
     case = await _looked_up(proposal, catalogue, lookup, at)
     verdict = run_gates(case, FUNNEL_GATES, observe)
+    if verdict is not None and verdict.status is Status.REPAIR:
+        # The call is what it was and passed: the world has withdrawn its tool, which no proposer can mend.
+        reasons = (f"tool_no_longer_offered:{case.call.tool}",)
+        verdict = Verdict(Status.REJECT, Stage.WORLD_STATE, reasons, WORLD_NEXT_STEP)
     if verdict is not None:
         return Outcome(verdict, _receipt(case, verdict), repair=repair)
     decision = _receipt(case, Verdict(Status.ACCEPT, Stage.AUTHORITY, (), DECIDED_NEXT_STEP))

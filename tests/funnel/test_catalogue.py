@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from ticketgate.agents.funnel.catalogue import Catalogue, FieldCases, FieldSpec, compile_catalogue
@@ -82,6 +83,32 @@ def test_control_from_model_text_is_refused() -> None:
 
     assert len(caught.value.problems) == 2
     assert caught.value.problems[0].line == 11
+
+
+SPECS = {
+    "integer": FieldSpec(
+        type="integer", role="fact", source="request", set_by="requester", above=0, at_most=5
+    ),
+    "boolean": FieldSpec(type="boolean", role="fact", source="request", set_by="requester"),
+    "choice": FieldSpec(type="choice", role="fact", source="request", set_by="requester", one_of=("a", "b")),
+    "text": FieldSpec(type="text", role="fact", source="request", set_by="requester", max_length=3),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "taken", "refused"),
+    [
+        ("integer", [1, 5], [0, 6, True, 1.0, "1", None]),
+        ("boolean", [True, False], [0, 1, "true", None]),
+        ("choice", ["a", "b"], ["A", "", "a ", 1]),
+        ("text", ["abc"], ["", "abcd", [], {}]),
+    ],
+)
+def test_a_field_takes_its_kind_and_nothing_like_it(kind: str, taken: list[Any], refused: list[Any]) -> None:
+    assert [SPECS[kind].read(value) for value in taken] == taken
+    for value in refused:
+        with pytest.raises(ValueError):
+            SPECS[kind].read(value)
 
 
 def test_lint_finds_what_a_catalogue_leaves_unsaid() -> None:

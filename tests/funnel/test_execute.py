@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from ticketgate.agents.effects.execute import carry_out
 from ticketgate.agents.effects.memory import ExecuteFault, MemoryLedger, ReadBackFault
 from ticketgate.agents.effects.port import Command, Prepared
+from ticketgate.agents.funnel.catalogue import Catalogue, Offered
 from ticketgate.agents.funnel.evidence import World
 
-from .support import authority, call, confirmation, request, run, said
+from .support import PAYMENTS, authority, call, confirmation, request, run, said
 
 COMMAND = Command("schedule_transfer", {"amount_gbp": "600.00"}, "key-00001")
 
@@ -136,6 +137,40 @@ def test_a_superseded_request_has_no_effect_however_late_it_is_known() -> None:
 
     assert (
         said(before) == said(between) == ("reject", "world_state", ("request_superseded:version=1:newest=2",))
+    )
+    assert port.sent == 0
+
+
+def test_a_world_older_than_the_request_goes_to_a_person() -> None:
+    stale = World(facts={"current_balance_gbp": "3000.00"}, request_version=1)
+
+    outcome = run(call(), asked=replace(request(), version=2), world=stale)
+
+    assert said(outcome) == (
+        "review",
+        "world_state",
+        ("request_version_unknown:version=2:newest=1",),
+    )
+
+
+def test_a_tool_withdrawn_before_the_effect_is_no_repair() -> None:
+    tool = replace(PAYMENTS.tools["schedule_transfer"], offered=Offered(facts={"account": ("open",)}))
+    catalogue = Catalogue("c", "1", {"schedule_transfer": tool})
+    facts = {"current_balance_gbp": "3000.00"}
+    port = MemoryLedger()
+
+    outcome = run(
+        call(),
+        catalogue=catalogue,
+        world=World(facts={**facts, "account": "open"}),
+        later_world=World(facts={**facts, "account": "frozen"}),
+        ledger=port,
+    )
+
+    assert said(outcome) == (
+        "reject",
+        "world_state",
+        ("tool_no_longer_offered:schedule_transfer",),
     )
     assert port.sent == 0
 
