@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 from ticketgate.agents.funnel.catalogue import Catalogue, FieldSpec, Tool
 from ticketgate.agents.funnel.values import read_money
 from ticketgate.agents.policy.errors import PolicyError, Problem
@@ -141,9 +142,9 @@ def _unknown_names(place: Place, tool: Tool) -> Iterator[tuple[Place, str, str]]
                 yield (*place, "confirmation"), f'binds no field "{bound}"', known
 
 
-def _worded(place: Place, error: object) -> str:
+def _worded(place: Place, error: ErrorDetails) -> str:
     """pydantic's finding in a catalogue's words."""
-    kind, message = (error["type"], error["msg"]) if isinstance(error, dict) else ("", "")
+    kind, message = error["type"], error["msg"]
     if kind == "missing":
         return f'{_dotted(place[:-1]) or "the catalogue"} has no "{place[-1]}"'
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
