@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from ticketgate.streams.embedded.process import PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 
 REQUIRE_KAFKA = "REQUIRE_KAFKA"
+
+# A run that a shell started in the background ignores Ctrl-C, and all that it starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _skip_or_fail(reason: str) -> None:
