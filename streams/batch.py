@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar, assert_never
 
@@ -23,6 +23,7 @@ from ticketgate.streams.deciding import Decider, ScorerHung, decide_all
 from ticketgate.streams.intake import Arrival, Intake, take_in
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.tracing import BatchSpan, Tracing, Untraced
 from ticketgate.streams.transaction import Outgoing, Output
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ class BatchParts:
     namespace: str
     max_ticket_bytes: int
     now: Callable[[], datetime]
+    tracing: Tracing = field(default_factory=Untraced)
 
 
 class BatchHung(Exception):
@@ -73,12 +75,15 @@ async def take_batch(
     """
     intake = take_in(records, namespace=parts.namespace, max_bytes=parts.max_ticket_bytes)  # 3
     wanted = [arrival.claim for arrival in intake.arrivals]
-    claimed = await _timed(
-        parts, "claim", parts.claims.claim(wanted, token=token, claimed=intake.next_offset)
-    )  # 4
-    decided = await _timed(parts, "decide", _decide(parts, intake.arrivals, claimed, hangs))  # 5
-    outgoing = _write(parts, intake, decided)
-    await _timed(parts, "commit", output.commit(outgoing, intake.next_offset))  # 6
+    with parts.tracing.batch(
+        token.topic, token.partition, [each.headers for each in intake.arrivals]
+    ) as span:
+        claimed = await _timed(
+            parts, "claim", parts.claims.claim(wanted, token=token, claimed=intake.next_offset)
+        )  # 4
+        decided = await _timed(parts, "decide", _decide(parts, intake.arrivals, claimed, hangs))  # 5
+        outgoing = _write(parts, intake, decided, span)
+        await _timed(parts, "commit", output.commit(outgoing, intake.next_offset))  # 6
     # Not with the next batch: there may be none for long, and offsets that are reset meanwhile would go unnoticed.
     await parts.claims.mark_committed(token, intake.next_offset)
     _count(parts.telemetry, token.topic, intake, claimed, decided)
@@ -119,9 +124,13 @@ async def _decide(
     return tuple(decided)
 
 
-def _write(parts: BatchParts, intake: Intake, decided: Sequence[Decided]) -> list[Outgoing]:
+def _write(parts: BatchParts, intake: Intake, decided: Sequence[Decided], span: BatchSpan) -> list[Outgoing]:
     now = parts.now()
-    records = [parts.writer.decision(each.arrival, each.decision, key=each.key, at=now) for each in decided]
+    records = [
+        span.stamp(parts.writer.decision(each.arrival, each.decision, key=each.key, at=now))
+        for each in decided
+    ]
+    # A dead letter keeps its headers as they came.
     return records + [parts.writer.dead_letter(unreadable) for unreadable in intake.unreadable]
 
 

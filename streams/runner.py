@@ -35,6 +35,7 @@ from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import OutputTopics, RecordWriter
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.tracing import open_tracing
 from ticketgate.streams.transaction import OffsetCommit, Output, Transactions
 from ticketgate.streams.web.health import health_routes
 from ticketgate.streams.web.server import WebServer
@@ -114,6 +115,7 @@ class Runner:
             namespace=settings.namespace,
             max_ticket_bytes=settings.max_ticket_bytes,
             now=lambda: datetime.now(UTC),
+            tracing=open_tracing(os.environ),
         )
 
         self._passing = PassingOver(
