@@ -124,11 +124,14 @@ class Claims:
         results = [_read(claim, owner) for claim, owner in zip(claims, found, strict=True)]
         if all(isinstance(result, Owned) for result in results):
             return tuple(results)
+        before = list(results)
         await self._take_over_voids(claims, results, token)
         await self._claim_collisions(claims, results, token)
+        # Plain duplicates wrote nothing of their own: a batch with one does not wait for the disk.
+        wrote_more = results != before or any(isinstance(result, Collision) for result in before)
         async with self._redis.pipeline(transaction=False) as pipeline:
             raise_mark_as(pipeline, token, self._keys.claimed(token.topic, token.partition), claimed)
-            await self._durability.execute(pipeline, self._keys, is_rare=True)
+            await self._durability.execute(pipeline, self._keys, is_rare=wrote_more)
         return tuple(results)
 
     async def mark_committed(self, token: LaneToken, offset: int) -> None:
@@ -170,10 +173,16 @@ class Claims:
     async def _void_owners(
         self, claims: Sequence[Claim], results: Sequence[ClaimResult]
     ) -> Mapping[int, str]:
-        """By place the claims that stand for void records."""
+        """By place the claims that stand for void records. Each owner's partition is asked for once."""
         void: dict[int, str] = {}
+        ranges: dict[tuple[str, int], tuple[range, ...]] = {}
         for place, result in enumerate(results):
-            if isinstance(result, Owned) or not await self._voids.is_void(result.owner):
+            if isinstance(result, Owned):
+                continue
+            source = (result.owner.topic, result.owner.partition)
+            if source not in ranges:
+                ranges[source] = await self._voids.ranges(*source)
+            if not any(result.owner.offset in each for each in ranges[source]):
                 continue
             said = result.fingerprint if isinstance(result, Collision) else claims[place].fingerprint
             void[place] = f"{result.owner}:{said}"

@@ -14,7 +14,7 @@ from typing import cast
 from redis.asyncio import Redis
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.store.claims import Claim
-from ticketgate.store.durability import ClaimsNotDurable
+from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 
 
@@ -89,12 +89,8 @@ async def wait_for_replicas(redis: Redis, keys: Keys, *, replicas: int, timeout:
     if not replicas:
         return
     async with redis.pipeline(transaction=False) as pipeline:
-        # WAITAOF waits for the last write of its own connection, and this one may have written nothing.
-        pipeline.set(f"{keys.prefix}fence", b"")
-        pipeline.execute_command("WAITAOF", 1, replicas, round(timeout.total_seconds() * 1000))
-        _, (_, reached) = await pipeline.execute()
-    if reached < replicas:
-        raise ClaimsNotDurable(wanted=replicas, reached=reached)
+        # An empty pipeline: what is waited for was written before.
+        await Durability(replicas=replicas, syncs_itself=True, timeout=timeout).execute(pipeline, keys)
 
 
 async def read_claims(redis: Redis, keys: Keys, wanted: Sequence[IdempotencyKey]) -> tuple[Claim | None, ...]:
