@@ -18,33 +18,27 @@ REQUIRE_KAFKA = "REQUIRE_KAFKA"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _skip_or_fail(reason: str) -> None:
-    if os.environ.get(REQUIRE_KAFKA):
-        pytest.fail(f"{reason} (and {REQUIRE_KAFKA} is set)")
-    pytest.skip(reason)
+def _new_kafka(data: Path | None = None) -> Kafka:
+    """A broker; where there can be none, the test is skipped, or fails if one is required."""
+    try:
+        return Kafka(data=data)
+    except PartMissing as err:
+        if os.environ.get(REQUIRE_KAFKA):
+            pytest.fail(f"{err} (and {REQUIRE_KAFKA} is set)")
+        pytest.skip(str(err))
 
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[Kafka]:
     """One Apache Kafka for the whole session; tests take topics and groups of their own names."""
-    try:
-        broker = Kafka()
-    except PartMissing as err:
-        _skip_or_fail(str(err))
-        raise
-    with broker:
+    with _new_kafka() as broker:
         yield broker
 
 
 @pytest.fixture
 def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
     """An Apache Kafka that the test may stop, kill and restart."""
-    try:
-        broker = Kafka(data=tmp_path / "kafka")
-    except PartMissing as err:
-        _skip_or_fail(str(err))
-        raise
-    with broker:
+    with _new_kafka(tmp_path / "kafka") as broker:
         yield broker
 
 
