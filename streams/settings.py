@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -86,6 +86,26 @@ def _keys(value: object) -> object:
 
 Keys = Annotated[tuple[Key, ...], BeforeValidator(_keys)]
 
+Role = Literal["decide", "propose", "effects"]
+
+
+def _roles(value: object) -> object:
+    """`"decide,effects"`, or in a file an array; each once, in one order."""
+    if isinstance(value, str):
+        value = [each.strip() for each in value.split(",")]
+    if not isinstance(value, (list, tuple)):
+        return value
+    known = get_args(Role)
+    for each in value:
+        if each not in known:
+            raise ValueError(f"has no role {each!r}; there are {', '.join(known)}")
+    if not value:
+        raise ValueError("names no role")
+    return tuple(role for role in known if role in value)
+
+
+Roles = Annotated[tuple[Role, ...], BeforeValidator(_roles)]
+
 
 class Settings(BaseModel):
     """The settings of one process. Frozen; durations are `timedelta`, sizes bytes, paths relative to the process."""
@@ -104,6 +124,13 @@ class Settings(BaseModel):
         pattern=r"^[A-Za-z0-9._-]{1,64}$",
     )
     group: str = Field("ticketgate", description="Kafka consumer group of the workers", min_length=1)
+    roles: Roles = Field(
+        ("decide",),
+        description="what a worker does, comma-separated: decide tickets, propose (judge proposed calls), effects",
+    )
+    funnel: Path | None = Field(
+        None, description="funnel file (TOML): catalogue, look-ups, and who carries out which effect"
+    )
     policy: Path | None = Field(None, description="policy file (TOML or JSON)")
     policy_poll: Duration = Field(
         timedelta(seconds=2),
@@ -126,10 +153,15 @@ class Settings(BaseModel):
     )
 
     topic_tickets: str = Field("tickets", description="topic of incoming tickets")
+    topic_proposals: str = Field("proposals", description="topic of calls that a model proposes")
     topic_dispatch: str = Field("dispatch", description="topic of accepted decisions")
     topic_review: str = Field("review", description="topic of decisions for a person")
     topic_dead_letter: str = Field(
-        "dead-letter", description="topic of records that could not be read as tickets"
+        "dead-letter", description="topic of records that could not be read as tickets or proposals"
+    )
+    topic_repairs: str = Field("repairs", description="topic of what a proposer may mend of its call")
+    topic_receipts: str = Field(
+        "receipts", description="topic of the evidence: what was judged, and what was done"
     )
     partitions: int = Field(6, description="partitions that `topics create` gives a topic", ge=1, le=10_000)
     replication: int = Field(

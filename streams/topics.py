@@ -49,11 +49,18 @@ class CreatedTopic:
 
 def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
     """The topics that a deployment with these settings has, `tickets` first."""
-    names = (settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter)
+    inputs = (settings.topic_tickets, settings.topic_proposals)
+    outputs = (
+        settings.topic_dispatch,
+        settings.topic_review,
+        settings.topic_repairs,
+        settings.topic_receipts,
+        settings.topic_dead_letter,
+    )
     common = (settings.partitions, settings.replication)
     return (
-        TopicSpec(settings.topic_tickets, *common, settings.tickets_retention, settings.tickets_segment),
-        *(TopicSpec(name, *common, settings.outputs_retention, settings.tickets_segment) for name in names),
+        *(TopicSpec(name, *common, settings.tickets_retention, settings.tickets_segment) for name in inputs),
+        *(TopicSpec(name, *common, settings.outputs_retention, settings.tickets_segment) for name in outputs),
     )
 
 
