@@ -15,7 +15,7 @@ from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Authority, World
 from ticketgate.agents.funnel.process import Outcome, process
 from ticketgate.agents.funnel.repair import Attempt
-from ticketgate.codecs.proposal import Proposal, Request, read_request
+from ticketgate.codecs.proposal import Proposal, read_request
 from ticketgate.codecs.receipt import EffectStatus, StopReason, verdict_json
 from ticketgate.codecs.strict import JsonValue, Malformed, decode, encode
 from ticketgate.codecs.verdict import Stage, Status
@@ -151,11 +151,11 @@ class _WrittenLookup:
     case: WrittenCase
     asked: dict[str, int] = field(default_factory=lambda: {"authority": 0, "world": 0})
 
-    async def authority(self, actor_id: str) -> Authority | None:
+    async def authority(self, proposal: Proposal) -> Authority | None:
         later = self.case.faults.authority_before_effect
         return later if self._is_again("authority") and later is not None else self.case.authority
 
-    async def world(self, request: Request) -> World:
+    async def world(self, proposal: Proposal) -> World:
         later = self.case.faults.world_before_effect
         return later if self._is_again("world") and later is not None else self.case.world
 

@@ -1,16 +1,30 @@
 """What the gates believe beside the request: who may do what, and how the world stands; and the port to both.
 
-Promise: nothing of this comes from a proposal. Both carry a version, so that a receipt can name what it rested on.
+Promise: nothing of this comes from what a model wrote. Both carry a version, so that a receipt can name what it rested
+on. Nobody answering and an answer that is no evidence are told apart: the first is waited for, the second is reviewed.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from datetime import datetime
+from typing import Annotated, ClassVar, Protocol
 
-from pydantic import AwareDatetime, ConfigDict
-from ticketgate.codecs.proposal import Request, Scalar
+from pydantic import AfterValidator, AwareDatetime, ConfigDict
+from ticketgate.codecs.proposal import Proposal, Scalar
+from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.times import rfc3339
 
 _STRICT = ConfigDict(extra="forbid")
+
+
+def _writable(moment: datetime) -> datetime:
+    """`moment`, if a receipt can name it. At the calendar's ends an offset leads out of it."""
+    try:
+        rfc3339(moment)
+    except OverflowError:
+        raise ValueError("lies outside the years 1 to 9999") from None
+    return moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +37,17 @@ class Confirmation:
     actor_id: str
     operation: str
     bound: Mapping[str, Scalar]
-    confirmed_at: AwareDatetime
+    confirmed_at: Annotated[AwareDatetime, AfterValidator(_writable)]
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The confirmation as a JSON object, every field written."""
+        return {
+            "event_id": self.event_id,
+            "actor_id": self.actor_id,
+            "operation": self.operation,
+            "bound": dict(self.bound),
+            "confirmed_at": rfc3339(self.confirmed_at),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +62,16 @@ class Authority:
     confirmations: tuple[Confirmation, ...] = ()
     version: str = ""
 
+    def to_json(self) -> dict[str, JsonValue]:
+        """The authority as a JSON object, every field written, tools sorted."""
+        return {
+            "actor_id": self.actor_id,
+            "tools": [*sorted(self.tools)],
+            "limits": dict(self.limits),
+            "confirmations": [each.to_json() for each in self.confirmations],
+            "version": self.version,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
@@ -49,14 +83,76 @@ class World:
     request_version: int | None = None
     version: str = ""
 
+    def to_json(self) -> dict[str, JsonValue]:
+        """The world as a JSON object, every field written."""
+        return {"facts": dict(self.facts), "request_version": self.request_version, "version": self.version}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What one look-up brought. unreadable: `authority:why` or `world:why` for an answer that is no evidence; what it
+    stood for is then None or empty, which lets nothing pass."""
+
+    authority: Authority | None
+    world: World
+    unreadable: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Authority and world, whole, as a case's record carries them."""
+        return {
+            "authority": None if self.authority is None else self.authority.to_json(),
+            "world": self.world.to_json(),
+        }
+
+
+class LookupUnavailable(Exception):
+    """Nobody answers now: no connection, no answer in time, or too busy. Waited for and asked again; nothing is
+    decided meanwhile."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+class EvidenceUnreadable(Exception):
+    """There is an answer, and it is no evidence: another shape, another actor, a bad signature. Asking again would
+    bring the same, so the case goes to review."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
 
 class Lookup(Protocol):
-    """Where authority and world state come from. Asked before judging, and again just before an effect."""
+    """Where authority and world state come from. Asked before judging, and again just before an effect.
 
-    async def authority(self, actor_id: str) -> Authority | None:
-        """What the actor may do; None if nothing is known of them, which denies."""
+    Both raise LookupUnavailable or EvidenceUnreadable, and nothing else that a source could cause.
+    """
+
+    async def authority(self, proposal: Proposal) -> Authority | None:
+        """What the request's actor may do; None if nothing is known of them, which denies."""
         ...
 
-    async def world(self, request: Request) -> World:
+    async def world(self, proposal: Proposal) -> World:
         """The facts that bear on the request. A fact that cannot be had is left out, and its gate stops the case."""
         ...
+
+
+async def look_up(proposal: Proposal, lookup: Lookup) -> Evidence:
+    """Ask for both at once. Raises LookupUnavailable; what is unreadable is told in the evidence."""
+    authority, world = await asyncio.gather(
+        lookup.authority(proposal), lookup.world(proposal), return_exceptions=True
+    )
+    unreadable: list[str] = []
+    if isinstance(authority, EvidenceUnreadable):
+        unreadable.append(f"authority:{authority.what}")
+        authority = None
+    if isinstance(world, EvidenceUnreadable):
+        unreadable.append(f"world:{world.what}")
+        world = World()
+    # Only now: one that is away must not leave the other's task behind.
+    if isinstance(authority, BaseException):
+        raise authority
+    if isinstance(world, BaseException):
+        raise world
+    return Evidence(authority=authority, world=world, unreadable=tuple(unreadable))

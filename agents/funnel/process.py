@@ -13,7 +13,7 @@ from ticketgate.agents.effects.execute import carry_out
 from ticketgate.agents.effects.port import Command, EffectPort
 from ticketgate.agents.funnel.case import Call, FunnelCase
 from ticketgate.agents.funnel.catalogue import Catalogue
-from ticketgate.agents.funnel.evidence import Lookup
+from ticketgate.agents.funnel.evidence import Lookup, look_up
 from ticketgate.agents.funnel.evidence_gates import WORLD_NEXT_STEP
 from ticketgate.agents.funnel.gates import FUNNEL_GATES
 from ticketgate.agents.funnel.repair import Attempt, follow
@@ -104,8 +104,8 @@ def command_of(case: FunnelCase, namespace: str) -> Command:
 
 
 async def _looked_up(proposal: Proposal, catalogue: Catalogue, lookup: Lookup, at: datetime) -> FunnelCase:
-    authority = await lookup.authority(proposal.request.actor_id)
-    return FunnelCase(proposal, catalogue, authority, await lookup.world(proposal.request), at)
+    evidence = await look_up(proposal, lookup)
+    return FunnelCase(proposal, catalogue, evidence.authority, evidence.world, at)
 
 
 def _receipt(case: FunnelCase, verdict: Verdict) -> DecisionReceipt:

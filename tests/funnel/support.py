@@ -95,10 +95,10 @@ class Evidence:
         self.authorities = [first, first if later is None else later]
         self.worlds = [world, world if later_world is None else later_world]
 
-    async def authority(self, actor_id: str) -> Authority | None:
+    async def authority(self, proposal: Proposal) -> Authority | None:
         return self.authorities.pop(0)
 
-    async def world(self, request: Request) -> World:
+    async def world(self, proposal: Proposal) -> World:
         return self.worlds.pop(0)
 
 
