@@ -11,6 +11,7 @@ from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.valkey import Valkey
 
 from .deployment import Deployment
+from .payments import PaymentServer
 
 NewDeployment = Callable[..., Deployment]
 
@@ -31,3 +32,10 @@ def deploy(kafka: Kafka, valkey: Valkey, tmp_path: Path) -> Iterator[NewDeployme
             )
 
         yield new
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Iterator[PaymentServer]:
+    """A payment provider that the test may stop, kill and restart."""
+    with PaymentServer(tmp_path / "bank") as server:
+        yield server
