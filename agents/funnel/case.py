@@ -56,13 +56,17 @@ class Unreadable:
 
 @dataclass(frozen=True)  # no slots: cached_property keeps its results in __dict__
 class FunnelCase:
-    """A proposal under a catalogue, with the evidence as it was looked up. `at`: the moment that is judged for."""
+    """A proposal under a catalogue, with the evidence as it was looked up. `at`: the moment that is judged for.
+
+    unreadable: `authority:why` or `world:why`, what was looked up and is no evidence (evidence.py).
+    """
 
     proposal: Proposal
     catalogue: Catalogue
     authority: Authority | None
     world: World
     at: datetime
+    unreadable: tuple[str, ...] = ()
 
     @property
     def request(self) -> Request:
@@ -73,6 +77,11 @@ class FunnelCase:
     def compiled(self) -> Compiled:
         """What of the catalogue is offered for this request."""
         return compile_catalogue(self.catalogue, self.request, self.world.facts)
+
+    @property
+    def is_world_unreadable(self) -> bool:
+        """Whether the facts are missing because nobody could read them, so that their absence says nothing."""
+        return any(not each.startswith("authority:") for each in self.unreadable)
 
     @cached_property
     def document(self) -> JsonValue | Malformed:

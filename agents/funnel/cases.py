@@ -139,7 +139,7 @@ async def run_cases(
             committed=tuple(before),
         )
         permitted = () if outcome.repair is None else outcome.repair.permitted
-        before.append(Attempt(proposal.call, outcome.verdict, permitted))
+        before.append(Attempt(proposal.attempt, proposal.call, outcome.verdict, permitted))
         results.append(CaseResult(written.name, outcome, tuple(_faults(written.expect, outcome, ledger))))
     return tuple(results)
 

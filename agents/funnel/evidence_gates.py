@@ -18,12 +18,15 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 WORLD_NEXT_STEP = "nothing is done; the failed precondition is reported"
 WORLD_UNKNOWN_NEXT_STEP = "a person looks the facts up; nothing is done on a guess"
+UNREADABLE_NEXT_STEP = "a person mends the look-up's source; nothing is done without evidence"
 SUPERSEDED_NEXT_STEP = "nothing is done; the newer request is proposed for anew"
 AUTHORITY_NEXT_STEP = "an authorised actor approves or confirms; no other wording of the call can"
 
 
 def check_world_state(case: FunnelCase) -> Verdict | None:
     """A request that a newer one took the place of; then preconditions that do not hold or cannot be judged."""
+    if case.is_world_unreadable:
+        return unreadable_evidence(case)
     newest, version = case.world.request_version, case.request.version
     if newest is not None and newest > version:
         reasons: tuple[str, ...] = (f"request_superseded:version={version}:newest={newest}",)
@@ -47,7 +50,12 @@ def check_world_state(case: FunnelCase) -> Verdict | None:
 
 
 def check_authority(case: FunnelCase) -> Verdict | None:
-    """A tool that is not delegated; then, for an effect, limits that are exceeded and confirmations that lack."""
+    """A tool that is not delegated; then, for an effect, limits that are exceeded and confirmations that lack.
+
+    An authority that nobody could read is not the lack of one: the first is reviewed, the second denied.
+    """
+    if case.unreadable:
+        return unreadable_evidence(case)
     authority = case.authority
     if (
         authority is None
@@ -60,6 +68,13 @@ def check_authority(case: FunnelCase) -> Verdict | None:
     else:
         reasons = ()
     return Verdict(Status.DENY, Stage.AUTHORITY, reasons, AUTHORITY_NEXT_STEP) if reasons else None
+
+
+def unreadable_evidence(case: FunnelCase) -> Verdict:
+    """What was looked up is no evidence: to a person, at the first of the two stages that would have needed it."""
+    stage = Stage.WORLD_STATE if case.is_world_unreadable else Stage.AUTHORITY
+    reasons = tuple(f"evidence_unreadable:{plain(each)}" for each in case.unreadable)
+    return Verdict(Status.REVIEW, stage, reasons, UNREADABLE_NEXT_STEP)
 
 
 def _failed(each: Precondition, case: FunnelCase) -> Iterator[str]:

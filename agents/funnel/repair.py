@@ -39,9 +39,13 @@ STOPPED_NEXT_STEP = "a person decides; the proposer is not asked again"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A committed attempt at a case: the call as it came, what was said of it, which fields it was let change."""
+    """An attempt at a case: its number, the call as it came, what was said of it, which fields it was let change.
 
-    call: str
+    call: None where it is not kept, as nothing is compared with an attempt that was not repaired.
+    """
+
+    number: int
+    call: str | None
     verdict: Verdict
     permitted: tuple[str, ...] = ()
 
@@ -63,8 +67,8 @@ def remaining(stage: Stage, committed: Sequence[Attempt]) -> int:
 def follow(case: FunnelCase, verdict: Verdict | None, committed: Sequence[Attempt]) -> Followed | None:
     """The repair that an attempt is, or asks for. verdict: of the gates, None if it passed them all.
 
-    None: a first attempt that asks for no repair. `committed` are the earlier attempts at this version of the
-    request, in order.
+    None: a first attempt that asks for no repair. `committed` are the other attempts at this version of the request,
+    by number. One that comes after a higher number is stale: what it would mend has been answered since.
     """
     before = committed[-1] if committed else None
     if before is None:
@@ -126,12 +130,16 @@ def _stop(
     case: FunnelCase, before: Attempt, committed: Sequence[Attempt]
 ) -> tuple[StopReason, tuple[str, ...]] | None:
     """Why this attempt ends the repair whatever the gates say of it."""
+    if before.number > case.proposal.attempt:
+        return StopReason.NOT_REPAIRABLE, (
+            f"attempt_out_of_order:{case.proposal.attempt}:newest={before.number}",
+        )
     if before.verdict.status is not Status.REPAIR:
         return StopReason.NOT_REPAIRABLE, (f"attempted_after:{before.verdict.status}",)
     mine = _content(case.proposal.call)
-    for number, each in enumerate(committed, start=1):
-        if _content(each.call) == mine:
-            return StopReason.OSCILLATION, (f"same_call_as_attempt:{number}",)
+    for each in committed:
+        if each.call is not None and _content(each.call) == mine:
+            return StopReason.OSCILLATION, (f"same_call_as_attempt:{each.number}",)
     outside = tuple(_outside(case, committed))
     return (StopReason.UNPERMITTED_CHANGE, outside) if outside else None
 
@@ -178,8 +186,8 @@ class _Parts:
     arguments: Mapping[str, JsonValue] | None
 
     @classmethod
-    def of(cls, call: str) -> "_Parts":
-        document = decode(call.encode("utf-8", "surrogatepass"))
+    def of(cls, call: str | None) -> "_Parts":
+        document = None if call is None else decode(call.encode("utf-8", "surrogatepass"))
         if not isinstance(document, dict):
             return cls(None, None)
         tool, arguments = document.get("tool"), document.get("arguments")
@@ -225,6 +233,7 @@ def _receipt(
         catalogue=case.compiled.ref,
         attempt=case.proposal.attempt,
         maximum=BUDGETS.get(failed.stage, 0),
+        model=case.proposal.model,
         remaining=remaining(failed.stage, committed),
         stop_reason=reason,
     )

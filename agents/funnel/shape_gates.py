@@ -7,6 +7,7 @@ about whether it is what was asked for. Source: DESIGN section 7.
 import json
 
 from ticketgate.agents.funnel.case import Abstention, BrokenEnvelope, FunnelCase, shape_reasons
+from ticketgate.agents.funnel.evidence_gates import unreadable_evidence
 from ticketgate.agents.funnel.values import is_of_type
 from ticketgate.codecs.strict import Malformed
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -47,6 +48,8 @@ def check_abstention(case: FunnelCase) -> Verdict | None:
         name for name, tool in case.compiled.tools.items() if tool.serves == case.request.operation
     )
     abstained = f"abstained:{case.envelope.reason}"
+    if not serving and case.is_world_unreadable and _would_serve(case):
+        return unreadable_evidence(case)
     if case.envelope.reason == "unsupported_operation" and not serving:
         return Verdict(Status.ACCEPT, Stage.ABSTENTION, (abstained,), ABSTAINED_RIGHTLY_NEXT_STEP)
     reasons = (abstained, *(f"admissible:{name}" for name in serving))
@@ -57,6 +60,9 @@ def check_tool_catalogue(case: FunnelCase) -> Verdict | None:
     """A tool that is not offered. Whether it exists elsewhere is not told."""
     if case.call.tool in case.compiled.tools:
         return None
+    if case.is_world_unreadable and case.call.tool in case.catalogue.tools:
+        # The facts that would offer it could not be read: no proposer can mend that, so no repair is spent on it.
+        return unreadable_evidence(case)
     return Verdict(Status.REPAIR, Stage.TOOL_CATALOGUE, ("unknown_tool",), CATALOGUE_NEXT_STEP)
 
 
@@ -71,6 +77,11 @@ def check_schema(case: FunnelCase) -> Verdict | None:
     if not reasons:
         reasons = tuple(_lexical(case))
     return Verdict(Status.REPAIR, Stage.SCHEMA, reasons, SCHEMA_NEXT_STEP) if reasons else None
+
+
+def _would_serve(case: FunnelCase) -> bool:
+    """Whether some tool of the whole catalogue serves the request, offered or not."""
+    return any(tool.serves == case.request.operation for tool in case.catalogue.tools.values())
 
 
 def _lexical(case: FunnelCase) -> list[str]:

@@ -146,7 +146,12 @@ def said(outcome: Outcome) -> tuple[str, str, tuple[str, ...]]:
 
 def attempt(text: str, outcome: Outcome) -> Attempt:
     """What is committed of an attempt."""
-    return Attempt(text, outcome.verdict, () if outcome.repair is None else outcome.repair.permitted)
+    return Attempt(
+        outcome.decision.attempt,
+        text,
+        outcome.verdict,
+        () if outcome.repair is None else outcome.repair.permitted,
+    )
 
 
 def with_conditions(asked: Request, **conditions: str) -> Request:

@@ -106,7 +106,7 @@ def test_an_extra_field_may_go_however_long_its_name() -> None:
 @pytest.mark.parametrize("status", [Status.DENY, Status.REJECT, Status.UNKNOWN, Status.ACCEPT, Status.REVIEW])
 def test_after_anything_but_a_repair_nothing_is_tried_again(status: Status) -> None:
     ledger = MemoryLedger()
-    before = Attempt(call(amount_gbp="660"), Verdict(status, Stage.OUTCOME, (), ""))
+    before = Attempt(1, call(amount_gbp="660"), Verdict(status, Stage.OUTCOME, (), ""))
 
     outcome = run(call(), committed=(before,), ledger=ledger)
 

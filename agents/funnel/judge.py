@@ -1,0 +1,154 @@
+"""The judging of a proposal: evidence in, verdict and receipts out. Nothing is looked up or carried out here.
+
+Promise: the same proposal on the same evidence, at the same moment, after the same attempts, is judged the same,
+whoever judges and however often. There is a command exactly where an effect was accepted. What the model wrote never
+sets a control: not the key, not the actor, not the limits. Source: DESIGN section 7.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ticketgate.agents.effects.port import Command
+from ticketgate.agents.funnel.case import Call, FunnelCase
+from ticketgate.agents.funnel.catalogue import Catalogue
+from ticketgate.agents.funnel.evidence import Evidence
+from ticketgate.agents.funnel.evidence_gates import WORLD_NEXT_STEP
+from ticketgate.agents.funnel.gates import FUNNEL_GATES
+from ticketgate.agents.funnel.repair import Attempt, follow
+from ticketgate.agents.funnel.shape_gates import check_schema
+from ticketgate.agents.funnel.values import to_wire
+from ticketgate.agents.gate import Observer, run_gates
+from ticketgate.codecs.identity import effect_key, proposal_key
+from ticketgate.codecs.proposal import Proposal
+from ticketgate.codecs.receipt import DecisionReceipt, RepairReceipt
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+
+OBSERVED_NEXT_STEP = "the observation may be made and its result returned; no effect was asked for"
+DECIDED_NEXT_STEP = "the effect is carried out under its key and read back"
+CHANGED_NEXT_STEP = "nothing is done; the catalogue has changed since, so the request is proposed for anew"
+
+# The field whose control value is the effect's key, where the application binds one.
+KEY_FIELD = "idempotency_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How an attempt was judged. repair: what is told of the repair, if it is or asks for one. command: of an
+    accepted effect, and of nothing else."""
+
+    verdict: Verdict
+    decision: DecisionReceipt
+    repair: RepairReceipt | None = None
+    command: Command | None = None
+
+
+def judge(
+    proposal: Proposal,
+    *,
+    catalogue: Catalogue,
+    evidence: Evidence,
+    at: datetime,
+    namespace: str,
+    committed: Sequence[Attempt] = (),
+    observe: Observer | None = None,
+) -> Judged:
+    """Judge one attempt. `at`: the moment judged for. `committed`: the other attempts at this version of the request,
+    by number.
+
+    A call that every gate lets through is accepted: an effect at the last gate, `authority`, with its command; an
+    observation at `outcome`, without one. The receipt's key, fingerprint and source are
+    for whoever read the record to fill in.
+    """
+    case = _case(proposal, catalogue, evidence, at)
+    verdict = run_gates(case, FUNNEL_GATES, observe)
+    followed = follow(case, verdict, committed)
+    repair = None if followed is None else followed.receipt
+    if followed is not None and followed.verdict.status is not Status.ACCEPT:
+        verdict = followed.verdict
+    command: Command | None = None
+    if verdict is None and case.tool.is_effect:
+        verdict = Verdict(Status.ACCEPT, Stage.AUTHORITY, (), DECIDED_NEXT_STEP)
+        command = _command(case, namespace)
+    elif verdict is None:
+        verdict = Verdict(Status.ACCEPT, Stage.OUTCOME, (), OBSERVED_NEXT_STEP)
+    return Judged(verdict, _receipt(case, verdict, evidence), repair, command)
+
+
+def judge_again(
+    proposal: Proposal,
+    *,
+    catalogue: Catalogue,
+    evidence: Evidence,
+    at: datetime,
+    observe: Observer | None = None,
+) -> Verdict | None:
+    """The second look at an accepted effect, just before it is carried out, on evidence looked up anew.
+
+    None: go on. Else nothing is sent. Never `repair` or `accept`: the call is what it was, so what has changed since
+    is the world or the catalogue, and no proposer can mend those.
+    """
+    case = _case(proposal, catalogue, evidence, at)
+    verdict = run_gates(case, FUNNEL_GATES, observe)
+    if verdict is None or verdict.status not in (Status.REPAIR, Status.ACCEPT):
+        return verdict
+    if verdict.stage is Stage.TOOL_CATALOGUE:
+        reasons = (f"tool_no_longer_offered:{case.call.tool}",)
+        return Verdict(Status.REJECT, Stage.WORLD_STATE, reasons, WORLD_NEXT_STEP)
+    return Verdict(Status.REJECT, verdict.stage, verdict.reasons, CHANGED_NEXT_STEP)
+
+
+def decided_again(decision: DecisionReceipt, verdict: Verdict, evidence: Evidence) -> DecisionReceipt:
+    """The receipt of a decision after the second look: what was said then, and on which evidence."""
+    return replace(decision, verdict=verdict, evidence=_versions(evidence))
+
+
+def _case(proposal: Proposal, catalogue: Catalogue, evidence: Evidence, at: datetime) -> FunnelCase:
+    return FunnelCase(proposal, catalogue, evidence.authority, evidence.world, at, evidence.unreadable)
+
+
+def _command(case: FunnelCase, namespace: str) -> Command:
+    """The effect of a case that passed every gate, under the key that the application bound, else one of the case.
+
+    Not of the attempt: a second attempt at a case must not have a second effect. Attempts count from 1, so 0 is the
+    case's own place.
+    """
+    proposal = case.proposal
+    given = proposal.request.control.get(KEY_FIELD)
+    key = (
+        given
+        if isinstance(given, str)
+        else effect_key(proposal_key(namespace, proposal.tenant, proposal.case_id, 0), 0)
+    )
+    return Command(case.call.tool, {name: to_wire(value) for name, value in case.command.items()}, key)
+
+
+def _receipt(case: FunnelCase, verdict: Verdict, evidence: Evidence) -> DecisionReceipt:
+    # By the call itself: a repair that was stopped bears the stage of an attempt before.
+    is_valid = (
+        isinstance(case.envelope, Call)
+        and case.envelope.tool in case.compiled.tools
+        and check_schema(case) is None
+    )
+    proposal = case.proposal
+    return DecisionReceipt(
+        case_id=proposal.case_id,
+        attempt=proposal.attempt,
+        tenant=proposal.tenant,
+        request=case.request,
+        verdict=verdict,
+        catalogue=case.compiled.ref,
+        evidence=_versions(evidence),
+        tool=case.call.tool if is_valid else None,
+        arguments={name: to_wire(value) for name, value in case.arguments.items()} if is_valid else {},
+        effect_created=None if is_valid and case.tool.is_effect else False,
+        model=proposal.model,
+        at=case.at,
+    )
+
+
+def _versions(evidence: Evidence) -> Mapping[str, str]:
+    return {
+        "authority": "" if evidence.authority is None else evidence.authority.version,
+        "world": evidence.world.version,
+    }
