@@ -3,9 +3,9 @@
 Promise: what it answered, and what it committed without an answer, survives kill -9; each request is counted before
 anything else happens. It is plain aiohttp and SQLite, with none of ticketgate's code.
 
-The provider: `POST /transfers` under an `Idempotency-Key`, `GET /transfers/by-key/{key}`. The evidence: `GET
-/authority/{actor_id}`, `POST /world`. For the tests: `GET /ledger`, `POST /control/{what}`. Faults are lined up, for one
-key or for any, and each request takes the first that fits it.
+The provider: `POST /transfers` under an `Idempotency-Key`, `GET /transfers/by-key/{key}`.
+The evidence: `GET /authority/{actor_id}`, `POST /world`. For the tests: `GET /ledger`, `POST /control/{what}`.
+Faults are lined up, for one key or for any, and each request takes the first that fits it.
 """
 
 from __future__ import annotations

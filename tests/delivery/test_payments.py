@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 
@@ -109,14 +110,19 @@ async def test_a_client_with_a_connection_for_each_request_does_not_mix_answers_
     bank: PaymentServer,
 ) -> None:
     await asyncio.to_thread(bank.fail, "answer_twice")
+    told: list[str] = []
     # Kept alive, aiohttp's connection hands the second answer to the next request: hence the adapters' connectors.
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
         for key in (KEY, "key-00002"):
             asked = {"tool": "pay", "arguments": {"amount": key}}
-            async with session.post(
-                f"{bank.url}/transfers", json=asked, headers={"Idempotency-Key": key}
-            ) as response:
-                assert (await response.json())["state"]["amount"] == key
+            # Both answers in one packet are a fault of the transport's: no answer, and no other request's.
+            with contextlib.suppress(aiohttp.ClientError):
+                async with session.post(
+                    f"{bank.url}/transfers", json=asked, headers={"Idempotency-Key": key}
+                ) as response:
+                    told.append((await response.json())["state"]["amount"])
+
+    assert told in ([KEY, "key-00002"], ["key-00002"])
 
 
 def test_what_was_committed_is_hidden_from_readers_for_the_lag(bank: PaymentServer) -> None:
