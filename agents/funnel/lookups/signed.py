@@ -1,0 +1,177 @@
+"""Evidence that comes signed beside a proposal: a compact JWS whose payload names the actor and carries the record.
+
+Promise: what comes out was signed with a known key under a listed algorithm, is of the request's actor (a world also of
+its case), has not expired and was not made to live longer than is allowed. All else says why it is no evidence.
+The limit of this form: a signed record cannot be revoked before it expires, and looking again just before an effect
+does not see that a permission was withdrawn. Its lifetime is the time for which that is accepted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import jwt
+from jwt.api_jws import PyJWS
+from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, World
+from ticketgate.agents.funnel.lookups.reading import authority_of, world_of
+from ticketgate.agents.funnel.values import plain
+from ticketgate.codecs.proposal import Proposal
+from ticketgate.codecs.strict import JsonValue, Malformed, decode
+
+# A signer's clock may be so far ahead of ours. A record is never taken longer for it: expiry has no such grace.
+CLOCK_SKEW_S: Final = 5.0
+
+SHARED_SECRET_ALGORITHMS: Final = ("HS256", "HS384", "HS512")
+PUBLIC_KEY_ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+)
+
+
+class UnusableKey(ValueError):
+    """The key is of no use for the listed algorithms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedRecords:
+    """What a signed record must be. keys: any one of them may have signed, so that keys can be changed without a gap.
+
+    algorithms: of one kind, shared secret or public key; a listed one alone is taken. now: gives the moment that
+    expiry is judged by. Raises UnusableKey where a key fits none of the algorithms.
+    """
+
+    keys: Sequence[bytes]
+    algorithms: Sequence[str]
+    now: Callable[[], datetime]
+    max_lifetime_s: float
+    issuer: str | None = None
+    audience: str | None = None
+
+    def __post_init__(self) -> None:
+        available = PyJWS().get_algorithms()
+        for name in self.algorithms:
+            if name not in available:
+                raise UnusableKey(f"{name} needs cryptography; pip install 'ticketgate[signed]'")
+        for key in self.keys:
+            if not any(_fits(key, name) for name in self.algorithms):
+                raise UnusableKey(f"a key is too short or not one for {', '.join(self.algorithms)}")
+
+    def read(self, text: str, proposal: Proposal) -> Mapping[str, JsonValue]:
+        """The claims of a record of the request's actor. Raises EvidenceUnreadable."""
+        # The strict reader, and not PyJWT's: a claim that stands twice would be the one to us and the other elsewhere.
+        claims = decode(self._verified(text))
+        if not isinstance(claims, dict):
+            why = claims.reason if isinstance(claims, Malformed) else "no JSON object"
+            raise EvidenceUnreadable(f"the signed payload is unreadable: {why}")
+        self._check_times(claims)
+        self._check_names(claims)
+        if claims.get("sub") != proposal.request.actor_id:
+            raise EvidenceUnreadable(f"signed for another actor: sub is {_told(claims.get('sub'))}")
+        for name, own in (("case_id", proposal.case_id), ("tenant", proposal.tenant)):
+            if name in claims and claims[name] != own:
+                raise EvidenceUnreadable(f"signed for another {name}: {_told(claims[name])}")
+        return claims
+
+    def _verified(self, text: str) -> bytes:
+        verifier = PyJWS(options={"enforce_minimum_key_length": True})
+        for key in self.keys:
+            try:
+                payload: bytes = verifier.decode(text, key, algorithms=self.algorithms)
+            except jwt.InvalidAlgorithmError:
+                raise EvidenceUnreadable("its algorithm is not one of those listed") from None
+            except (jwt.InvalidSignatureError, jwt.InvalidKeyError, TypeError):
+                continue  # another key's signature, or a key of another kind than its algorithm
+            except (jwt.PyJWTError, ValueError) as err:
+                raise EvidenceUnreadable(f"no signed record: {plain(str(err))}") from None
+            return payload
+        raise EvidenceUnreadable("its signature is of no known key")
+
+    def _check_times(self, claims: Mapping[str, JsonValue]) -> None:
+        at = self.now().timestamp()
+        issued, expires = _seconds(claims, "iat"), _seconds(claims, "exp")
+        if issued > at + CLOCK_SKEW_S:
+            raise EvidenceUnreadable("issued in the future: iat")
+        if expires - issued > self.max_lifetime_s:
+            raise EvidenceUnreadable(f"made to live longer than {self.max_lifetime_s:g} s: exp less iat")
+        if at >= expires:
+            raise EvidenceUnreadable("expired: exp")
+        if "nbf" in claims and _seconds(claims, "nbf") > at + CLOCK_SKEW_S:
+            raise EvidenceUnreadable("not yet valid: nbf")
+
+    def _check_names(self, claims: Mapping[str, JsonValue]) -> None:
+        if self.issuer is not None and claims.get("iss") != self.issuer:
+            raise EvidenceUnreadable(f"of another issuer: iss is {_told(claims.get('iss'))}")
+        if self.audience is None and "aud" not in claims:
+            return
+        # One that names an audience is not for those who claim to be none (RFC 7519, 4.1.3).
+        audience = claims.get("aud")
+        if self.audience is None or self.audience not in (
+            audience if isinstance(audience, list) else [audience]
+        ):
+            raise EvidenceUnreadable(f"for another audience: aud is {_told(audience)}")
+
+
+@dataclass(frozen=True, slots=True)
+class SignedAuthority:
+    """The claim `authority` of the proposal's `signed.authority`. No record: nothing is known of the actor."""
+
+    records: SignedRecords
+
+    async def authority(self, proposal: Proposal) -> Authority | None:
+        """What the signed record says."""
+        text = proposal.signed.authority
+        if text is None:
+            return None
+        return authority_of(_claim(self.records.read(text, proposal), "authority"), proposal)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedWorld:
+    """The claim `world` of the proposal's `signed.world`, signed for this case. No record: no facts."""
+
+    records: SignedRecords
+
+    async def world(self, proposal: Proposal) -> World:
+        """What the signed record says."""
+        text = proposal.signed.world
+        if text is None:
+            return World()
+        claims = self.records.read(text, proposal)
+        # An actor has many cases, and facts are of one: another account's balance would do for this one.
+        _claim(claims, "case_id")
+        return world_of(_claim(claims, "world"))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _fits(key: bytes, algorithm: str) -> bool:
+    of = PyJWS().get_algorithm_by_name(algorithm)
+    try:
+        return of.check_key_length(of.prepare_key(key)) is None
+    except (jwt.PyJWTError, ValueError, TypeError):
+        return False
+
+
+def _claim(claims: Mapping[str, JsonValue], name: str) -> JsonValue:
+    if name not in claims:
+        raise EvidenceUnreadable(f"the signed payload has no {name}")
+    return claims[name]
+
+
+def _seconds(claims: Mapping[str, JsonValue], name: str) -> float:
+    value = _claim(claims, name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise EvidenceUnreadable(f"{name} is no number of seconds")
+    return float(value)
+
+
+def _told(value: JsonValue | None) -> str:
+    return plain(value) if isinstance(value, str) else "missing" if value is None else "no text"
