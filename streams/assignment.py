@@ -23,7 +23,7 @@ HANDOVER_TIMEOUT_S = 8.0
 
 
 class Assignment(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
-    """The lanes of one consumer. `new_lane` makes a lane; `on_assigned` is called after each rebalance."""
+    """The lanes of one consumer of `topic`. `new_lane` makes a lane; `on_assigned` is called after each rebalance."""
 
     def __init__(
         self,
@@ -32,12 +32,14 @@ class Assignment(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
         new_lane: Callable[[TopicPartition], Lane],
         telemetry: Telemetry,
         readiness: Readiness,
+        topic: str,
         on_assigned: Callable[[], None],
     ) -> None:
         self._consumer = consumer
         self._new_lane = new_lane
         self._telemetry = telemetry
         self._readiness = readiness
+        self._topic = topic
         self._on_assigned = on_assigned
         self._lanes: dict[Lane, asyncio.Task[None]] = {}
         self._is_closed = False
@@ -55,7 +57,7 @@ class Assignment(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
         for source in sorted(assigned):
             lane = self._new_lane(source)
             self._lanes[lane] = asyncio.create_task(lane.run(), name=lane.name)
-        self._telemetry.lanes(len(self._lanes))
+        self._telemetry.lanes(self._topic, len(self._lanes))
         log.info("assigned %d partitions", len(assigned))
         self._on_assigned()
 
@@ -76,7 +78,7 @@ class Assignment(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
 
     async def _cut_short(self) -> None:
         ending, self._lanes = self._lanes, {}
-        self._telemetry.lanes(0)
+        self._telemetry.lanes(self._topic, 0)
         if not ending:
             return
         for lane, task in ending.items():

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiokafka import ConsumerRecord
 from ticketgate.codecs.identity import Coordinate
-from ticketgate.streams.intake import Arrival, Unreadable, take_in
+from ticketgate.streams.intake import Arrival, Reader, Unreadable, take_in
 from ticketgate.streams.outcomes import Fate, Outcomes, Repeated
 
 # A report for a person names some to begin with; a broken deployment would name millions.
@@ -112,8 +113,7 @@ class Accounting:
     outcomes: Outcomes
     partitions: Mapping[int, InputPartition]
     outputs_since: OutputsSince
-    namespace: str
-    max_ticket_bytes: int
+    read: Reader[Any]
     claim_ttl_ms: int
     _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     _missing: list[Missing] = field(default_factory=list)
@@ -122,7 +122,7 @@ class Accounting:
     def add(self, records: Sequence[ConsumerRecord]) -> None:
         """Account for inputs, which are not none, of one partition."""
         times = {record.offset: record.timestamp for record in records}
-        intake = take_in(records, namespace=self.namespace, max_bytes=self.max_ticket_bytes)
+        intake = take_in(records, self.read)
         self._count("records", len(records))
         self._count("tickets", len(intake.arrivals))
         self._count("malformed", len(intake.unreadable))
@@ -160,7 +160,7 @@ class Accounting:
             duplicates_first=tuple(self.outcomes.repeated),
         )
 
-    def _account(self, arrival: Arrival, timestamp_ms: int) -> None:
+    def _account(self, arrival: Arrival[object], timestamp_ms: int) -> None:
         claim = arrival.claim
         match self.outcomes.fate(claim):
             case Fate.DISPATCHED:

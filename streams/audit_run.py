@@ -19,8 +19,9 @@ from ticketgate.store.keys import Keys
 from ticketgate.store.voids import Voids
 from ticketgate.streams.audit import MOST_NAMED, Accounting, AuditReport, InputPartition, OutputsSince
 from ticketgate.streams.group import committed_offsets
+from ticketgate.streams.intake import ticket_reader
 from ticketgate.streams.outcomes import Outcomes
-from ticketgate.streams.records import OutputTopics
+from ticketgate.streams.records import OutputTopics, output_topics
 from ticketgate.streams.scanning import Gap, Scanner, open_scanner
 from ticketgate.streams.settings import Settings
 
@@ -39,7 +40,7 @@ Progress = Callable[[str, int, int], None]
 
 async def run_audit(settings: Settings, *, progress: Progress) -> Audit:
     """Raises `Unreachable` for the broker, and `ConditionFailed` for a topic that is not there."""
-    topics = OutputTopics(settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter)
+    topics = output_topics(settings)
     claim_ttl_ms = round(settings.claim_ttl.total_seconds() * 1000)
     async with open_scanner(settings) as scanner:
         sources = await scanner.partitions(settings.topic_tickets)
@@ -67,8 +68,7 @@ async def run_audit(settings: Settings, *, progress: Progress) -> Audit:
                 for each in sources
             },
             outputs_since=since,
-            namespace=settings.namespace,
-            max_ticket_bytes=settings.max_ticket_bytes,
+            read=ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes),
             claim_ttl_ms=claim_ttl_ms,
         )
         done, total = 0, _size(inputs)

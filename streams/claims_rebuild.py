@@ -27,7 +27,7 @@ from ticketgate.streams.broker import describe_broker
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets
 from ticketgate.streams.outcomes import read_claim
-from ticketgate.streams.records import OutputTopics
+from ticketgate.streams.records import output_topics
 from ticketgate.streams.scanning import Scanner, open_scanner
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.walk import decided_in
@@ -68,7 +68,7 @@ async def rebuild_claims(
 ) -> Rebuild:
     """Raises `ConditionFailed`, `Unreachable`, `ClaimsNotDurable`, and redis-py's errors."""
     keys = Keys(settings.namespace)
-    topics = OutputTopics(settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter)
+    topics = output_topics(settings)
     async with open_scanner(settings) as scanner:
         sources = await scanner.partitions(settings.topic_tickets)
         sinks = await scanner.partitions(topics.dispatch, topics.review)

@@ -14,7 +14,8 @@ from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed, bind_identity, check_server, identity_of
 from ticketgate.store.keys import Keys
 from ticketgate.streams.broker import admin_client, describe_broker
-from ticketgate.streams.settings import Settings, show_duration
+from ticketgate.streams.roles import RoleTopics
+from ticketgate.streams.settings import Settings, ledger_ttl, show_duration
 from ticketgate.streams.topics import missing_topics, topic_config
 
 log = logging.getLogger(__name__)
@@ -24,11 +25,12 @@ MEMORY_S = 5.0
 
 
 class Conditions:
-    """The conditions of one deployment. Shared by the lanes of a process."""
+    """The conditions of one role. Shared by its lanes in a process."""
 
-    def __init__(self, settings: Settings, redis: Redis) -> None:
+    def __init__(self, settings: Settings, redis: Redis, topics: RoleTopics) -> None:
         self._settings = settings
         self._redis = redis
+        self._topics = topics
         self._lock = asyncio.Lock()
         self._held_until = 0.0
         self._has_warned = False
@@ -59,23 +61,24 @@ class Conditions:
                 " apart when all replicas of a partition are down at once; use 4.0 to 4.2, or replication 3"
             )
         identity = identity_of(cluster=broker.cluster, group=settings.group, topics=[settings.topic_tickets])
+        if self._topics.role != "decide":
+            identity[f"topic of {self._topics.role}"] = self._topics.source
         await bind_identity(self._redis, Keys(settings.namespace), identity)
 
     async def _check_topics(self) -> None:
-        settings = self._settings
-        outputs = (settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter)
+        settings, source, outputs = self._settings, self._topics.source, self._topics.outputs
         async with admin_client(settings.kafka) as client:
-            missing = await missing_topics(client, (settings.topic_tickets, *outputs))
+            missing = await missing_topics(client, (source, *outputs))
             if missing:
                 raise ConditionFailed(f"no topic {', '.join(missing)}", "run `ticketgate topics create`")
-            tickets = await topic_config(client, settings.topic_tickets)
+            config = await topic_config(client, source)
             limits = [await topic_config(client, name) for name in outputs]
-        if "compact" in tickets.get("cleanup.policy", "delete"):
+        if "compact" in config.get("cleanup.policy", "delete"):
             raise ConditionFailed(
-                f"topic {settings.topic_tickets} is compacted, which drops tickets unread",
+                f"topic {source} is compacted, which drops records unread",
                 "set its cleanup.policy to delete",
             )
-        self._check_retention(tickets)
+        self._check_retention(config)
         largest = min(
             (int(limit["max.message.bytes"]) for limit in limits if "max.message.bytes" in limit),
             default=None,
@@ -86,23 +89,34 @@ class Conditions:
                 f"set it to at most {largest}, or raise max.message.bytes of the output topics",
             )
 
-    def _check_retention(self, tickets: dict[str, str]) -> None:
-        settings = self._settings
-        if settings.guarantee != "exactly_once" or "retention.ms" not in tickets:
+    def _check_retention(self, config: dict[str, str]) -> None:
+        """What keeps a key from taking effect twice must outlive every record that could make it."""
+        settings, source = self._settings, self._topics.source
+        if settings.guarantee != "exactly_once" or "retention.ms" not in config:
             return
-        kept_ms = int(tickets["retention.ms"])
+        is_effects = self._topics.role == "effects"
+        what = "ledger entries" if is_effects else "claims"
+        wanted = settings.outputs_retention if is_effects else settings.tickets_retention
+        kept_ms = int(config["retention.ms"])
         if kept_ms < 0:
             raise ConditionFailed(
-                f"topic {settings.topic_tickets} keeps records for ever, and claims do not live that long",
-                f"set its retention.ms, for example to {round(settings.tickets_retention.total_seconds() * 1000)}",
+                f"topic {source} keeps records for ever, and {what} do not live that long",
+                f"set its retention.ms, for example to {round(wanted.total_seconds() * 1000)}",
             )
-        needed_ms = (
-            kept_ms + int(tickets.get("segment.ms", 0)) + settings.duplicate_horizon.total_seconds() * 1000
-        )
+        read_again_ms = kept_ms + int(config.get("segment.ms", 0))
+        if is_effects:
+            if ledger_ttl(settings).total_seconds() * 1000 < read_again_ms:
+                raise ConditionFailed(
+                    f"ledger entries live {show_duration(ledger_ttl(settings))}, and topic {source} keeps records for"
+                    f" {read_again_ms / 86_400_000:.1f} days (retention.ms + segment.ms)",
+                    "raise TICKETGATE_OUTPUTS_RETENTION, which they live by, or shorten the topic's",
+                )
+            return
+        needed_ms = read_again_ms + settings.duplicate_horizon.total_seconds() * 1000
         if settings.claim_ttl.total_seconds() * 1000 < needed_ms:
             raise ConditionFailed(
-                f"TICKETGATE_CLAIM_TTL is {show_duration(settings.claim_ttl)}, and a ticket can be read or sent again"
-                f" for {needed_ms / 86_400_000:.1f} days (retention.ms + segment.ms of {settings.topic_tickets}"
+                f"TICKETGATE_CLAIM_TTL is {show_duration(settings.claim_ttl)}, and a record can be read or sent again"
+                f" for {needed_ms / 86_400_000:.1f} days (retention.ms + segment.ms of {source}"
                 " + TICKETGATE_DUPLICATE_HORIZON)",
                 "raise it, or shorten what it must outlive",
             )

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from aiokafka import ConsumerRecord, TopicPartition
 from ticketgate.codecs.identity import Coordinate, IdempotencyKey, collision_key
 from ticketgate.store.claims import Claim
-from ticketgate.streams.intake import Arrival, Intake
+from ticketgate.streams.intake import Arrival, D, Intake
 from ticketgate.streams.outcomes import digest, read_claim, read_coordinate
 from ticketgate.streams.records import OutputTopics
 
@@ -70,7 +70,7 @@ class Evidence:
 
 
 async def decided_to(
-    intakes: AsyncIterator[Intake], *, start: int, evidence: Evidence, read_claims: ReadClaims
+    intakes: AsyncIterator[Intake[D]], *, start: int, evidence: Evidence, read_claims: ReadClaims
 ) -> int:
     """One past the last input that has an output of its own, if all before it, from `start` on, have their outcome.
 
@@ -90,7 +90,7 @@ async def decided_to(
     return reached
 
 
-async def _outcomes(intake: Intake, evidence: Evidence, read_claims: ReadClaims) -> dict[int, bool | None]:
+async def _outcomes(intake: Intake[D], evidence: Evidence, read_claims: ReadClaims) -> dict[int, bool | None]:
     """By offset: True for an output of its own, None where nothing would be emitted, False where something would."""
     wanted: list[IdempotencyKey] = []
     for arrival in intake.arrivals:
@@ -105,7 +105,9 @@ async def _outcomes(intake: Intake, evidence: Evidence, read_claims: ReadClaims)
     }
 
 
-def _outcome(arrival: Arrival, claim: Claim | None, derived: Claim | None, evidence: Evidence) -> bool | None:
+def _outcome(
+    arrival: Arrival[D], claim: Claim | None, derived: Claim | None, evidence: Evidence
+) -> bool | None:
     wanted = arrival.claim
     if claim is not None and claim.fingerprint != wanted.fingerprint:
         claim = derived  # a collision has its record under the derived key

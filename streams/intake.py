@@ -1,34 +1,60 @@
-"""Step 3 of the protocol: a batch of Kafka records to tickets with identities, and to what cannot be read as one.
+"""Step 3 of the protocol: a batch of Kafka records to documents with identities, and to what cannot be read as one.
 
-Promise: every record of the batch is in exactly one of the three parts. Source: DESIGN sections 3 and 4.
+A document is a ticket or a proposal; its reader says which. Promise: every record of the batch is in exactly one of
+the three parts. Source: DESIGN sections 3 and 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from aiokafka import ConsumerRecord
 from ticketgate.codecs.headers import Header, has_readable_name
-from ticketgate.codecs.identity import Coordinate, fingerprint, ticket_key
+from ticketgate.codecs.identity import (
+    Coordinate,
+    Fingerprint,
+    IdempotencyKey,
+    fingerprint,
+    proposal_fingerprint,
+    proposal_key,
+    ticket_key,
+)
 from ticketgate.codecs.malformed import Malformed, quote
+from ticketgate.codecs.proposal import Proposal, decode_proposal
 from ticketgate.codecs.ticket import Ticket, decode_ticket
 from ticketgate.codecs.verdict import Stage
 from ticketgate.store.claims import Claim
 
+D = TypeVar("D")
+
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """A ticket that was read, and the claim that its record makes on its key."""
+class Identified(Generic[D]):
+    """A document with the key that it wants and what it says."""
 
-    ticket: Ticket
+    document: D
+    key: IdempotencyKey
+    fingerprint: Fingerprint
+
+
+# Total: a record's value to a document, or why it is none.
+Reader = Callable[[bytes], Identified[D] | Malformed]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival(Generic[D]):
+    """A document that was read, and the claim that its record makes on its key."""
+
+    document: D
     claim: Claim
     headers: tuple[Header, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A record that is no ticket, as it came, and why."""
+    """A record that is no document, as it came, and why."""
 
     coordinate: Coordinate
     key: bytes | None
@@ -39,18 +65,43 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class Intake(Generic[D]):
     """A batch taken apart. `next_offset` is one past the last record's."""
 
     next_offset: int
-    arrivals: tuple[Arrival, ...]
+    arrivals: tuple[Arrival[D], ...]
     unreadable: tuple[Unreadable, ...]
     tombstones: int
 
 
-def take_in(records: Sequence[ConsumerRecord], *, namespace: str, max_bytes: int) -> Intake:
+def ticket_reader(*, namespace: str, max_bytes: int) -> Reader[Ticket]:
+    """Reads the records of `tickets`."""
+
+    def read(value: bytes) -> Identified[Ticket] | Malformed:
+        ticket = decode_ticket(value, max_bytes=max_bytes)
+        if isinstance(ticket, Malformed):
+            return ticket
+        return Identified(ticket, ticket_key(namespace, ticket), fingerprint(ticket))
+
+    return read
+
+
+def proposal_reader(*, namespace: str, max_bytes: int) -> Reader[Proposal]:
+    """Reads the records of `proposals`."""
+
+    def read(value: bytes) -> Identified[Proposal] | Malformed:
+        proposal = decode_proposal(value, max_bytes=max_bytes)
+        if isinstance(proposal, Malformed):
+            return proposal
+        key = proposal_key(namespace, proposal.tenant, proposal.case_id, proposal.attempt)
+        return Identified(proposal, key, proposal_fingerprint(proposal))
+
+    return read
+
+
+def take_in(records: Sequence[ConsumerRecord], read: Reader[D]) -> Intake[D]:
     """Read a batch, which is not empty, of one partition."""
-    arrivals: list[Arrival] = []
+    arrivals: list[Arrival[D]] = []
     unreadable: list[Unreadable] = []
     tombstones = 0
     for record in records:
@@ -59,14 +110,14 @@ def take_in(records: Sequence[ConsumerRecord], *, namespace: str, max_bytes: int
             continue
         coordinate = Coordinate(record.topic, record.partition, record.offset)
         headers = tuple(record.headers)
-        ticket = _check_headers(headers) or decode_ticket(record.value, max_bytes=max_bytes)
-        if isinstance(ticket, Malformed):
+        found = _check_headers(headers) or read(record.value)
+        if isinstance(found, Malformed):
             unreadable.append(
-                Unreadable(coordinate, record.key, record.value, headers, record.timestamp, malformed=ticket)
+                Unreadable(coordinate, record.key, record.value, headers, record.timestamp, malformed=found)
             )
             continue
-        claim = Claim(ticket_key(namespace, ticket), coordinate, fingerprint(ticket))
-        arrivals.append(Arrival(ticket, claim, headers))
+        claim = Claim(found.key, coordinate, found.fingerprint)
+        arrivals.append(Arrival(found.document, claim, headers))
     return Intake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable), tombstones)
 
 

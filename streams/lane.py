@@ -26,13 +26,14 @@ from collections.abc import Awaitable, Callable, MutableMapping
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from ticketgate.store.tokens import LaneToken
-from ticketgate.streams.batch import BatchHung, BatchParts, take_batch
+from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.opening import Opening, Start
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.recovery import Action, Handling, LaneFault, handling
 from ticketgate.streams.salvage import UnreadableBatch
+from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import Output
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,8 @@ class Lane:
         opening: Opening,
         output: Output,
         passing: PassingOver,
-        parts: BatchParts,
+        taker: BatchTaker,
+        telemetry: Telemetry,
         batch_size: int,
         positions: MutableMapping[TopicPartition, int],
         readiness: Readiness,
@@ -80,7 +82,8 @@ class Lane:
         self._output = output
         self._reader = PartitionReader(consumer, source, most=batch_size, positions=positions)
         self._passing = passing
-        self._parts = parts
+        self._taker = taker
+        self._telemetry = telemetry
         self._readiness = readiness
         self._is_member = is_member
         self._on_hang = on_hang
@@ -138,8 +141,8 @@ class Lane:
             else:
                 if not records:
                     continue
-                self._next_offset = await take_batch(
-                    self._parts, records, token=start.token, hangs=start.hangs, output=self._output
+                self._next_offset = await self._taker.take(
+                    records, token=start.token, hangs=start.hangs, output=self._output
                 )
             self._stands_before(None)
 
@@ -154,7 +157,7 @@ class Lane:
         if unreadable == self._unreadable:
             return
         self._unreadable = unreadable
-        self._parts.telemetry.unreadable_batch(self.source.topic, self.source.partition, unreadable)
+        self._telemetry.unreadable_batch(self.source.topic, self.source.partition, unreadable)
         if unreadable is None:
             self._readiness.work(self.name)
 
@@ -163,7 +166,7 @@ class Lane:
         how = handling(err)
         remedy = f"; {how.remedy}" if how.remedy else ""
         self._readiness.wait(self.name, f"{how.cause}: {err}{remedy}")
-        self._parts.telemetry.reopened(how.cause)
+        self._telemetry.reopened(how.cause)
         if how.action is Action.REFUSE:
             delay = REFUSAL_RETRY_S
             log.error("%s refuses (%s): %s; %s", self.name, how.cause, err, how.remedy)

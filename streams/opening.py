@@ -49,7 +49,8 @@ class Start:
 
 
 class Opening:
-    """What a lane reads before it takes records. `check_conditions` raises `ConditionFailed`."""
+    """What a lane reads before it takes records. `check_conditions` raises `ConditionFailed`; `rebuild` is the command
+    that restores what Redis lost."""
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class Opening:
         hangs: Hangs,
         durability: Durability,
         check_conditions: Callable[[], Awaitable[None]],
+        rebuild: str = "claims rebuild",
     ) -> None:
         self._consumer = consumer
         self._membership = membership
@@ -69,6 +71,7 @@ class Opening:
         self._voids = Voids(redis, keys, durability)
         self._hangs = hangs
         self._check_conditions = check_conditions
+        self._rebuild = rebuild
 
     async def take_token(self, source: TopicPartition) -> LaneToken:
         """The right to write to Redis for the partition, to be taken before the fence: whoever commits must be sure
@@ -123,7 +126,7 @@ class Opening:
                     "claims_lost",
                     f"{each.topic}:{each.partition} is committed to {offset}, claimed only to {claimed}:"
                     " Redis has lost claims",
-                    "run `ticketgate claims rebuild`",
+                    f"run `ticketgate {self._rebuild}`",
                 )
         committed, seen = offsets[source], marks[source.partition].committed
         if seen is not None and (committed is None or committed < seen):

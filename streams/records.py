@@ -23,8 +23,10 @@ from ticketgate.codecs.headers import (
 from ticketgate.codecs.identity import Coordinate, IdempotencyKey, effect_key
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.strict import JsonValue, encode
+from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Status, Verdict
 from ticketgate.streams.intake import Arrival, Unreadable
+from ticketgate.streams.settings import Settings
 from ticketgate.streams.transaction import Outgoing
 
 # What Kafka adds to key, value and headers: lengths, time, offset and its share of the batch's head, at most.
@@ -44,6 +46,19 @@ class OutputTopics:
     dispatch: str
     review: str
     dead_letter: str
+    repairs: str
+    receipts: str
+
+
+def output_topics(settings: Settings) -> OutputTopics:
+    """By the settings."""
+    return OutputTopics(
+        dispatch=settings.topic_dispatch,
+        review=settings.topic_review,
+        dead_letter=settings.topic_dead_letter,
+        repairs=settings.topic_repairs,
+        receipts=settings.topic_receipts,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +70,13 @@ class RecordWriter:
     dispatch_with_ticket: bool
 
     def decision(
-        self, arrival: Arrival, decision: Decision, *, key: IdempotencyKey, at: datetime
+        self, arrival: Arrival[Ticket], decision: Decision, *, key: IdempotencyKey, at: datetime
     ) -> Outgoing:
         """The decision on a ticket, under the key that was claimed for it."""
         is_accepted = decision.verdict.status is Status.ACCEPT
         record = DecisionRecord(
-            ticket_id=arrival.ticket.id,
-            tenant=arrival.ticket.tenant,
+            ticket_id=arrival.document.id,
+            tenant=arrival.document.tenant,
             verdict=decision.verdict,
             selected=decision.selected,
             violations=decision.violations,
@@ -78,11 +93,11 @@ class RecordWriter:
             fingerprint=arrival.claim.fingerprint,
             coordinate=arrival.claim.coordinate,
             decided_at=at,
-            ticket=arrival.ticket.to_json() if self.dispatch_with_ticket or not is_accepted else None,
+            ticket=arrival.document.to_json() if self.dispatch_with_ticket or not is_accepted else None,
         )
         outgoing = Outgoing(
             topic=self.topics.dispatch if is_accepted else self.topics.review,
-            key=arrival.ticket.id.encode(),
+            key=arrival.document.id.encode(),
             value=record.encode(),
             headers=foreign(arrival.headers) + decision_headers(record),
         )

@@ -24,7 +24,7 @@ from ticketgate.streams.audit_run import Progress
 from ticketgate.streams.broker import describe_broker
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets, require_no_members, set_offsets
-from ticketgate.streams.records import OutputTopics
+from ticketgate.streams.records import output_topics
 from ticketgate.streams.scanning import Scanner, open_scanner
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.walk import decided_in
@@ -229,7 +229,7 @@ def _backwards(source: TopicPartition, offset: int, first: int, most: int) -> in
 async def _read_evidence(
     settings: Settings, scanner: Scanner, targets: Mapping[TopicPartition, int], progress: Progress
 ) -> Evidence:
-    topics = OutputTopics(settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter)
+    topics = output_topics(settings)
     sinks = await scanner.partitions(topics.dispatch, topics.review, topics.dead_letter)
     extents = await scanner.extents(sinks)
     evidence = Evidence(topics, since=targets)

@@ -321,6 +321,11 @@ def load_settings(
         raise _explain(err, sources) from err
 
 
+def ledger_ttl(settings: Settings) -> timedelta:
+    """How long a settled effect stays in the ledger: as long as its record can be read from `dispatch` again."""
+    return settings.outputs_retention + settings.tickets_segment
+
+
 def show_duration(value: timedelta) -> str:
     """`14d`, `90s`, `500ms`: the largest unit that divides it."""
     milliseconds = round(value.total_seconds() * 1000)

@@ -78,7 +78,9 @@ class Telemetry:
             registry=registry,
         )
         self._unreadable_now: dict[tuple[str, int], tuple[str, ...]] = {}
-        self._lanes = Gauge("ticketgate_lanes", "Input partitions assigned to this worker", registry=registry)
+        self._lanes = Gauge(
+            "ticketgate_lanes", "Input partitions assigned to this worker", ["topic"], registry=registry
+        )
         self._ready = Gauge("ticketgate_ready", "1 if /readyz says ready", registry=registry)
         self._policy = Gauge(
             "ticketgate_policy_info", "The policy in force", ["name", "version", "hash"], registry=registry
@@ -146,9 +148,9 @@ class Telemetry:
             self._unreadable_now[topic, partition] = labels
             self._unreadable.labels(*labels).set(1)
 
-    def lanes(self, count: int) -> None:
-        """How many lanes there are."""
-        self._lanes.set(count)
+    def lanes(self, topic: str, count: int) -> None:
+        """How many lanes there are for an input topic."""
+        self._lanes.labels(topic).set(count)
 
     def policy(self, policy: PolicyRef) -> None:
         """The policy in force from now on."""

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 from aiokafka import TopicPartition
 from redis.asyncio import Redis
 from ticketgate.codecs.identity import IdempotencyKey
+from ticketgate.codecs.ticket import Ticket
 from ticketgate.store.claims import Claim
 from ticketgate.store.keys import Keys
 from ticketgate.store.rebuild import read_claims
 from ticketgate.streams.decided import Evidence, decided_to
-from ticketgate.streams.intake import Intake, take_in
+from ticketgate.streams.intake import Intake, take_in, ticket_reader
 from ticketgate.streams.scanning import Scanner
 from ticketgate.streams.settings import Settings
 
@@ -39,8 +40,10 @@ async def decided_in(
     async def look_up(wanted: Sequence[IdempotencyKey]) -> tuple[Claim | None, ...]:
         return await read_claims(redis, keys, wanted)
 
-    async def intakes() -> AsyncIterator[Intake]:
+    read = ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes)
+
+    async def intakes() -> AsyncIterator[Intake[Ticket]]:
         async for records in scanner.read({source: range(max(start, extent.start), extent.stop)}):
-            yield take_in(records, namespace=settings.namespace, max_bytes=settings.max_ticket_bytes)
+            yield take_in(records, read)
 
     return await decided_to(intakes(), start=start, evidence=evidence, read_claims=look_up)

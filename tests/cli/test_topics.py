@@ -17,7 +17,8 @@ def test_topics_are_made_once_and_then_left_alone(broker: Kafka, ticketgate: Run
     second = ticketgate("topics", "create", "--json")
 
     names = [
-        os.environ[f"TICKETGATE_TOPIC_{name}"] for name in ("TICKETS", "DISPATCH", "REVIEW", "DEAD_LETTER")
+        os.environ[f"TICKETGATE_TOPIC_{name}"]
+        for name in ("TICKETS", "PROPOSALS", "DISPATCH", "REVIEW", "REPAIRS", "RECEIPTS", "DEAD_LETTER")
     ]
     assert first.lines == [[{"topic": name, "created": True, "differences": []} for name in names]]
     assert second.lines == [[{"topic": name, "created": False, "differences": []} for name in names]]

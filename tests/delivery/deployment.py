@@ -125,7 +125,9 @@ class Deployment:
     @property
     def environment(self) -> dict[str, str]:
         """The environment of a worker or a command."""
-        outputs = {f"TOPIC_{topic.upper().replace('-', '_')}": self.topic(topic) for topic in OUTPUTS}
+        outputs = {
+            f"TOPIC_{topic.upper().replace('-', '_')}": self.topic(topic) for topic in (*OUTPUTS, *OTHERS)
+        }
         settings = {
             "KAFKA": self.bootstrap,
             "REDIS": self.redis_url,
@@ -205,7 +207,9 @@ class Deployment:
             worker.kill()
 
 
+# Where tickets end.
 OUTPUTS = ("dispatch", "review", "dead-letter")
+OTHERS = ("proposals", "repairs", "receipts")
 
 
 async def _send(bootstrap: str, topic: str, records: Sequence[Sent]) -> list[tuple[int, int]]:

@@ -11,11 +11,12 @@ from ticketgate.codecs.identity import Coordinate, collision_key
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.verdict import Stage
 from ticketgate.store.claims import Claim
-from ticketgate.streams.intake import take_in
+from ticketgate.streams.intake import take_in, ticket_reader
 from ticketgate.streams.records import OutputTopics
 
 NAMESPACE = "test"
-TOPICS = OutputTopics("dispatch", "review", "dead-letter")
+READ = ticket_reader(namespace=NAMESPACE, max_bytes=2**18)
+TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
 DAY_MS = 86_400_000
 TTL_MS = 14 * DAY_MS
 NOW_MS = 100 * DAY_MS
@@ -34,7 +35,7 @@ def sent(offset: int, ticket_id: str, state: str = "text", *, at_ms: int = NOW_M
 
 
 def claim_of(ticket_record: Record) -> Claim:
-    (arrival,) = take_in([ticket_record], namespace=NAMESPACE, max_bytes=2**18).arrivals
+    (arrival,) = take_in([ticket_record], READ).arrivals
     return arrival.claim
 
 

@@ -34,7 +34,7 @@ from .deployment import Deployment, Sent, ticket
 from .meddling import commit, send_to
 from .policies import FIXED_ANSWERS, SEED_POLICY
 from .raw_batches import PLACEHOLDER, batch, send_batches
-from .sample_records import NAMESPACE, NOW_MS, TOPICS, TTL_MS, Record, claim_of, dead, decided, record, sent
+from .sample_records import NOW_MS, READ, TOPICS, TTL_MS, Record, claim_of, dead, decided, record, sent
 from .test_unreadable_batches import damage, damaged_checksum
 
 
@@ -54,8 +54,7 @@ def audit(
         outcomes=outcomes,
         partitions={0: InputPartition(first=first, end=1_000, committed=committed, voids=voids)},
         outputs_since=outputs_since or OutputsSince(),
-        namespace=NAMESPACE,
-        max_ticket_bytes=2**18,
+        read=READ,
         claim_ttl_ms=TTL_MS,
     )
     report = account(accounting, [inputs] if inputs else [])

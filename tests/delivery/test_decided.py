@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from aiokafka import TopicPartition
 from ticketgate.codecs.identity import Coordinate, IdempotencyKey, collision_key
+from ticketgate.codecs.ticket import Ticket
 from ticketgate.store.claims import Claim
 from ticketgate.streams.decided import Evidence, decided_to
 from ticketgate.streams.intake import Intake, take_in
 
-from .sample_records import NAMESPACE, TOPICS, Record, claim_of, dead, decided, record, sent
+from .sample_records import READ, TOPICS, Record, claim_of, dead, decided, record, sent
 
 SOURCE = TopicPartition("tickets", 0)
 
@@ -22,9 +23,9 @@ async def reached(inputs: Sequence[Record], outputs: Sequence[Record], claims: S
         evidence.add(output)
     by_key = {claim.key: claim for claim in claims}
 
-    async def intakes() -> AsyncIterator[Intake]:
+    async def intakes() -> AsyncIterator[Intake[Ticket]]:
         for each in inputs:
-            yield take_in([each], namespace=NAMESPACE, max_bytes=2**18)
+            yield take_in([each], READ)
 
     async def read_claims(wanted: Sequence[IdempotencyKey]) -> tuple[Claim | None, ...]:
         return tuple(by_key.get(key) for key in wanted)

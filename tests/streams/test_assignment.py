@@ -46,6 +46,7 @@ async def test_a_lane_whose_cancellation_gets_lost_ends_all_the_same() -> None:
         new_lane=lambda _: lane,  # type: ignore[arg-type,return-value]
         telemetry=Telemetry(),
         readiness=Readiness(),
+        topic=SOURCE.topic,
         on_assigned=lambda: None,
     )
     assignment.on_partitions_assigned([SOURCE])

@@ -16,9 +16,10 @@ from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.tokens import LaneToken
 from ticketgate.streams import lane as lane_module
 from ticketgate.streams import partition
-from ticketgate.streams.batch import BatchHung, BatchParts
+from ticketgate.streams.batch import BatchHung, ClaimingTaker
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.deciding import ScorerHung
+from ticketgate.streams.intake import ticket_reader
 from ticketgate.streams.lane import Lane
 from ticketgate.streams.opening import Start
 from ticketgate.streams.partition import PartitionReader
@@ -27,6 +28,7 @@ from ticketgate.streams.records import OutputTopics, RecordWriter
 from ticketgate.streams.recovery import TABLE, Action, LaneFault, handling
 from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.ticket_work import TicketWork
 
 from .fakes import SOURCE, TOKEN, FakeClaims, FakeConsumer, FakeDecider, FakeOutput
 
@@ -50,21 +52,23 @@ class Scene:
         self.readiness, self.hung = Readiness(), []
         self.positions: dict[Any, int] = {}
         self.refusal: LaneFault | None = None
+        topics = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
+        writer, telemetry = RecordWriter(topics, 1_000_000, False), Telemetry()
         self.lane = Lane(
             SOURCE,
             consumer=self.consumer,  # type: ignore[arg-type]
             opening=self,  # type: ignore[arg-type]
             output=self.output,
             passing=self,  # type: ignore[arg-type]
-            parts=BatchParts(
+            taker=ClaimingTaker(
                 claims=self.claims,  # type: ignore[arg-type]
-                decider=self.decider,
-                writer=RecordWriter(OutputTopics("dispatch", "review", "dead-letter"), 1_000_000, False),
-                telemetry=Telemetry(),
-                namespace="n",
-                max_ticket_bytes=10_000,
+                read=ticket_reader(namespace="n", max_bytes=10_000),
+                work=TicketWork(self.decider, writer, telemetry),
+                writer=writer,
+                telemetry=telemetry,
                 now=lambda: datetime(2026, 11, 29, tzinfo=UTC),
             ),
+            telemetry=telemetry,
             batch_size=2,
             positions=self.positions,
             readiness=self.readiness,

@@ -1,0 +1,184 @@
+"""One role's place in its group: a consumer, and a lane for each partition that the group assigns to it.
+
+Promise: `run` stays in the group until it is cancelled; a consumer that cannot start is made anew, and /readyz says
+meanwhile that no broker answers. Source: DESIGN section 4.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.errors import KafkaError
+from redis.asyncio import Redis
+from ticketgate.store.durability import Durability
+from ticketgate.store.hangs import Hangs
+from ticketgate.store.keys import Keys
+from ticketgate.streams.assignment import Assignment
+from ticketgate.streams.batch import BatchHung, BatchTaker
+from ticketgate.streams.conditions import Conditions
+from ticketgate.streams.lane import Lane
+from ticketgate.streams.membership import Membership
+from ticketgate.streams.opening import Opening
+from ticketgate.streams.passing import PassingOver
+from ticketgate.streams.readiness import Readiness
+from ticketgate.streams.roles import RoleTopics
+from ticketgate.streams.settings import Settings
+from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.transaction import OffsetCommit, Output, Transactions
+
+log = logging.getLogger(__name__)
+
+# The group's other members wait this long for a worker to hand its lanes over (assignment.py needs 8 s at most).
+REBALANCE_TIMEOUT_MS = 30_000
+# A consumer that could not start tries again after this.
+START_RETRY_S = 1.0
+# A broker that is gone makes aiokafka's consumer try for ever to leave its group.
+CONSUMER_STOP_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneParts:
+    """What all lanes of a process share."""
+
+    settings: Settings
+    redis: Redis
+    keys: Keys
+    hangs: Hangs
+    durability: Durability
+    passing: PassingOver
+    telemetry: Telemetry
+    readiness: Readiness
+    on_hang: Callable[[TopicPartition, BatchHung], Awaitable[None]]
+
+
+class Consuming:
+    """The lanes of one role. `taker` takes their batches."""
+
+    def __init__(self, topics: RoleTopics, *, taker: BatchTaker, parts: LaneParts) -> None:
+        self.topics = topics
+        self._taker = taker
+        self._parts = parts
+        self._conditions = Conditions(parts.settings, parts.redis, topics)
+        self._consumer: AIOKafkaConsumer | None = None
+        self._assignment: Assignment | None = None
+        self._positions: dict[TopicPartition, int] = {}
+        self._part = "kafka" if topics.role == "decide" else f"kafka {topics.source}"
+        parts.readiness.wait(self._part, "starting")
+
+    @property
+    def lanes(self) -> Collection[Lane]:
+        """The lanes at work."""
+        return self._assignment.lanes if self._assignment is not None else ()
+
+    async def drain(self, grace_s: float) -> None:
+        """Let the batches under way finish within `grace_s` seconds; no lane starts afterwards."""
+        if self._assignment is not None:
+            await self._assignment.drain(grace_s)
+
+    async def run(self) -> None:
+        """Join the group, and stay until cancelled."""
+        readiness, kafka = self._parts.readiness, self._parts.settings.kafka
+        while True:
+            consumer = self._new_consumer()
+            try:
+                await consumer.start()
+                self._consumer = consumer
+                self._positions = {}
+                self._assignment = Assignment(
+                    consumer,
+                    new_lane=self._new_lane,
+                    telemetry=self._parts.telemetry,
+                    readiness=readiness,
+                    topic=self.topics.source,
+                    on_assigned=lambda: readiness.work(self._part),
+                )
+                readiness.wait(self._part, "joining the group")
+                consumer.subscribe([self.topics.source], listener=self._assignment)
+                await asyncio.Event().wait()
+            except (KafkaError, OSError) as err:
+                readiness.wait(self._part, f"no broker answers at {kafka}")
+                log.warning("cannot consume from %s: %r; trying again", kafka, err)
+                await asyncio.sleep(START_RETRY_S)
+            finally:
+                await _stop_consumer(consumer)
+
+    def _new_consumer(self) -> AIOKafkaConsumer:
+        settings = self._parts.settings
+        session_ms = round(settings.session_timeout.total_seconds() * 1000)
+        return AIOKafkaConsumer(
+            bootstrap_servers=settings.kafka,
+            group_id=self.topics.group,
+            client_id=f"ticketgate-{settings.namespace}",
+            auto_offset_reset="none",
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            # Not the sticky one: aiokafka's gives a partition to two members after one of them was frozen.
+            partition_assignment_strategy=(RoundRobinPartitionAssignor,),
+            session_timeout_ms=session_ms,
+            heartbeat_interval_ms=max(100, session_ms // 5),
+            rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
+        )
+
+    def _new_lane(self, source: TopicPartition) -> Lane:
+        parts, consumer = self._parts, self._require_consumer()
+        membership = Membership(consumer)
+        return Lane(
+            source,
+            consumer=consumer,
+            opening=Opening(
+                consumer=consumer,
+                membership=membership,
+                redis=parts.redis,
+                keys=parts.keys,
+                hangs=parts.hangs,
+                durability=parts.durability,
+                check_conditions=self._conditions.check,
+                rebuild="ledger rebuild" if self.topics.role == "effects" else "claims rebuild",
+            ),
+            output=self._new_output(source, consumer),
+            passing=parts.passing,
+            taker=self._taker,
+            telemetry=parts.telemetry,
+            batch_size=parts.settings.batch_size,
+            positions=self._positions,
+            readiness=parts.readiness,
+            is_member=membership.is_member,
+            on_hang=parts.on_hang,
+        )
+
+    def _new_output(self, source: TopicPartition, consumer: AIOKafkaConsumer) -> Output:
+        settings = self._parts.settings
+        common: Mapping[str, Any] = {
+            "bootstrap_servers": settings.kafka,
+            "max_request_size": settings.max_record_bytes * 2,
+        }
+        commit_timeout_s = settings.commit_timeout.total_seconds()
+        if settings.guarantee == "at_least_once":
+            return OffsetCommit(source=source, consumer=consumer, commit_timeout_s=commit_timeout_s, **common)
+        return Transactions(
+            source=source,
+            group=self.topics.group,
+            transactional_id=f"{settings.namespace}.{source.topic}.{source.partition}",
+            transaction_timeout_s=settings.transaction_timeout.total_seconds(),
+            commit_timeout_s=commit_timeout_s,
+            **common,
+        )
+
+    def _require_consumer(self) -> AIOKafkaConsumer:
+        if self._consumer is None:
+            raise RuntimeError("no consumer: a lane was asked for before the group was joined")
+        return self._consumer
+
+
+async def _stop_consumer(consumer: AIOKafkaConsumer) -> None:
+    try:
+        async with asyncio.timeout(CONSUMER_STOP_TIMEOUT_S):
+            await consumer.stop()
+    except (KafkaError, OSError, TimeoutError) as err:
+        log.debug("the consumer did not stop cleanly: %r", err)

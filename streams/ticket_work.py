@@ -1,0 +1,61 @@
+"""What a lane does with tickets: the scorer's answers judged by the policy.
+
+Promise: one decision a ticket, whatever the scorer does; where it hung, `BatchHung` says on which. Source: DESIGN
+section 4, step 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ticketgate.agents.decide import Decision
+from ticketgate.codecs.identity import Coordinate, IdempotencyKey
+from ticketgate.codecs.ticket import Ticket
+from ticketgate.codecs.verdict import Stage
+from ticketgate.store.tokens import LaneToken
+from ticketgate.streams.batch import BatchHung
+from ticketgate.streams.deciding import Decider, ScorerHung, decide_all
+from ticketgate.streams.intake import Arrival
+from ticketgate.streams.records import RecordWriter
+from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.transaction import Outgoing
+
+
+@dataclass(frozen=True, slots=True)
+class TicketWork:
+    """The `Work` of the role `decide`."""
+
+    decider: Decider
+    writer: RecordWriter
+    telemetry: Telemetry
+
+    async def decide(
+        self, arrivals: Sequence[Arrival[Ticket]], *, hangs: Mapping[int, int], token: LaneToken
+    ) -> Sequence[Decision]:
+        """One decision a ticket, in order. Raises `BatchHung` and `ScorerUnavailable`."""
+        offsets = [arrival.claim.coordinate.offset for arrival in arrivals]
+        try:
+            return await decide_all(
+                self.decider,
+                [arrival.document for arrival in arrivals],
+                hangs=[hangs.get(offset, 0) for offset in offsets],
+            )
+        except ScorerHung as err:
+            raise BatchHung(err, offsets=[offsets[place] for place in err.places]) from err
+
+    def collided(self, arrival: Arrival[Ticket], owner: Coordinate) -> Decision:
+        """To review, without inference."""
+        reason = f"the id was used before for a ticket that says something else, at {owner}"
+        return self.decider.refuse(Stage.IDENTITY, [reason])
+
+    def write(
+        self, arrival: Arrival[Ticket], outcome: Decision, *, key: IdempotencyKey, at: datetime
+    ) -> Sequence[Outgoing]:
+        """One decision record."""
+        return [self.writer.decision(arrival, outcome, key=key, at=at)]
+
+    def count(self, outcomes: Sequence[Decision]) -> None:
+        """Count decisions, rules and answers."""
+        self.telemetry.decided(outcomes)
