@@ -47,8 +47,8 @@ FAULTS = {
         "serve_twice",  # something on the way delivers the request twice
     ),
     "read_back": ("silence", "drop", "unavailable", "not_found"),
-    "authority": ("silence", "drop", "unavailable", "nonsense"),
-    "world": ("silence", "drop", "unavailable", "nonsense"),
+    "authority": ("silence", "drop", "unavailable", "nonsense", "answer_twice"),
+    "world": ("silence", "drop", "unavailable", "nonsense", "answer_twice"),
 }
 
 
@@ -223,22 +223,21 @@ class Pages:
             return web.json_response({"error": "nothing stands under the key"}, status=404)
         return web.json_response(found)
 
-    async def authority(self, request: web.Request) -> web.Response:
+    async def authority(self, request: web.Request) -> web.StreamResponse:
         actor_id = request.match_info["actor_id"]
         self._bank.count("authority", actor_id)
         fault = self._bank.meet("authority", actor_id)
         await _before(request, fault)
-        return _evidence(fault, self._bank.document("authority", actor_id))
+        return await _evidence(request, fault, self._bank.document("authority", actor_id))
 
-    async def world(self, request: web.Request) -> web.Response:
+    async def world(self, request: web.Request) -> web.StreamResponse:
         asked = await request.json()
-        actor_id = str(asked.get("actor_id", ""))
+        actor_id = str(asked["request"]["actor_id"])
         self._bank.count("world", actor_id)
         fault = self._bank.meet("world", actor_id)
         await _before(request, fault)
-        return _evidence(
-            fault, self._bank.document("world", actor_id) or self._bank.document("world", "") or {}
-        )
+        world = self._bank.document("world", actor_id) or self._bank.document("world", "") or {}
+        return await _evidence(request, fault, world)
 
     async def ledger(self, request: web.Request) -> web.Response:
         return web.json_response(self._bank.ledger())
@@ -308,12 +307,15 @@ async def _answer_twice(request: web.Request, response: web.Response) -> web.Str
     return response
 
 
-def _evidence(fault: Fault, document: dict[str, Any] | None) -> web.Response:
+async def _evidence(
+    request: web.Request, fault: Fault, document: dict[str, Any] | None
+) -> web.StreamResponse:
     if fault.do == "nonsense":
         return web.json_response({"tools": "all of them"})
     if document is None:
         return web.json_response({"error": "not known"}, status=404)
-    return web.json_response(document)
+    response = web.json_response(document)
+    return await _answer_twice(request, response) if fault.do == "answer_twice" else response
 
 
 def main() -> None:

@@ -115,7 +115,7 @@ class PaymentServer(Part):
         """As any client looks evidence up."""
         if kind == "authority":
             return self._call("GET", f"/authority/{actor_id}")
-        return self._call("POST", "/world", {"actor_id": actor_id})
+        return self._call("POST", "/world", {"request": {"actor_id": actor_id}})
 
     def _control(self, what: str, value: object) -> None:
         status, answer = self._call("POST", f"/control/{what}", value)

@@ -9,6 +9,9 @@ import time
 
 import aiohttp
 import pytest
+from ticketgate.agents.funnel.evidence import LookupUnavailable
+from ticketgate.agents.funnel.lookups.http import HttpWorld
+from ticketgate.codecs.proposal import Proposal, Request
 
 from .payments import Account, PaymentServer
 
@@ -193,3 +196,20 @@ def wait_for_transfer(bank: PaymentServer) -> None:
     while bank.read_back(KEY)[0] != 200:
         assert time.monotonic() < deadline, bank.ledger()
         time.sleep(0.05)
+
+
+async def test_an_answer_that_comes_twice_is_no_evidence_for_the_next_case(bank: PaymentServer) -> None:
+    for actor_id in ("a", "b"):
+        await asyncio.to_thread(bank.set_world, {"facts": {"of": actor_id}}, actor_id=actor_id)
+    await asyncio.to_thread(bank.fail, "answer_twice", on="world", times=20)
+    source = HttpWorld(url=f"{bank.url}/world", timeout_s=5, max_bytes=10_000)
+    told: list[tuple[str, object]] = []
+    for actor_id in ("a", "b") * 10:
+        request = Request(operation="pay", actor_id=actor_id)
+        # Both answers in one packet are no answer: waited for, as of a source that is away.
+        with contextlib.suppress(LookupUnavailable):
+            world = await source.world(Proposal(case_id="c", attempt=1, call="", request=request))
+            told.append((actor_id, world.facts["of"]))
+    await source.close()
+
+    assert all(asked == answered for asked, answered in told), told

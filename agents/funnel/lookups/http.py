@@ -109,6 +109,8 @@ class _Client:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
+                # A connection for each question: on one that is kept, an answer that came twice would answer the next.
+                connector=aiohttp.TCPConnector(force_close=True),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=self._headers,
                 timeout=aiohttp.ClientTimeout(total=self._timeout_s),
