@@ -7,6 +7,10 @@
 `ticketgate:{namespace}:lane:{topic}:{partition}`            string  the lane that opened last (tokens.py)
 `ticketgate:{namespace}:hung:{topic}:{partition}`            hash    tickets that a worker hung on (hangs.py)
 `ticketgate:{namespace}:skip:{topic}:{partition}`            integer an unreadable batch to pass over (skips.py)
+`ticketgate:{namespace}:attempts:{case key}:{version}`       hash    attempts at a case by number (attempts.py)
+`ticketgate:{namespace}:effect:{effect key}`                 hash    an effect and how far it is (ledger.py)
+`ticketgate:{namespace}:effects_open`                        zset    effect keys by the ms when to look again (ledger.py)
+`ticketgate:{namespace}:effects_since`                       zset    open effects by the ms since when (ledger.py)
 `ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
 """
 
@@ -29,6 +33,10 @@ class Keys:
         """The record that binds cluster, group and topics to the claims."""
         return f"{self.prefix}identity"
 
+    def attempts(self, key: str, version: int) -> str:
+        """The attempts at a case, for one version of its request."""
+        return f"{self.prefix}attempts:{key}:{version}"
+
     def claim(self, key: str) -> str:
         """The claim on an idempotency key."""
         return f"{self.prefix}claim:{key}"
@@ -40,6 +48,20 @@ class Keys:
     def committed(self, topic: str, partition: int) -> str:
         """The mark of the last committed offset that a lane has seen."""
         return f"{self.prefix}committed:{topic}:{partition}"
+
+    def effect(self, key: str) -> str:
+        """An effect in the ledger."""
+        return f"{self.prefix}effect:{key}"
+
+    @property
+    def effects_open(self) -> str:
+        """The effects to be looked at again: not settled, or settled and not yet told."""
+        return f"{self.prefix}effects_open"
+
+    @property
+    def effects_since(self) -> str:
+        """The effects that are not settled."""
+        return f"{self.prefix}effects_since"
 
     def hung(self, topic: str, partition: int) -> str:
         """The offsets that were under way when a worker hung."""
