@@ -25,12 +25,6 @@ from ticketgate.codecs.strict import JsonValue, Malformed, decode
 # A signer's clock may be so far ahead of ours. A record is never taken longer for it: expiry has no such grace.
 CLOCK_SKEW_S: Final = 5.0
 
-SHARED_SECRET_ALGORITHMS: Final = ("HS256", "HS384", "HS512")
-PUBLIC_KEY_ALGORITHMS: Final = (
-    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
-    *("ES256", "ES384", "ES512", "EdDSA"),
-)
-
 
 class UnusableKey(ValueError):
     """The key is of no use for the listed algorithms."""
