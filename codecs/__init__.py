@@ -18,7 +18,6 @@ from ticketgate.codecs.answers import (
 from ticketgate.codecs.decision import (
     DECISION_SCHEMA,
     DecisionRecord,
-    Effect,
     ModelRef,
     PolicyRef,
     Probability,
@@ -37,6 +36,7 @@ from ticketgate.codecs.identity import (
     settlement_key,
     ticket_key,
 )
+from ticketgate.codecs.pieces import Effect
 from ticketgate.codecs.questions import (
     ChoiceQuestion,
     NoulQuestion,

@@ -11,20 +11,25 @@ from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    WithJsonSchema,
-    with_config,
-)
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.codecs.malformed import Malformed, wrong_kind
+from ticketgate.codecs.pieces import (
+    IGNORE_UNKNOWN,
+    CoordinateDocument,
+    Effect,
+    EffectDocument,
+    Moment,
+    VerdictDocument,
+    coordinate_json,
+    effects_json,
+    read_effects,
+    read_verdict,
+    verdict_json,
+)
 from ticketgate.codecs.shape import wrong_fields
 from ticketgate.codecs.strict import JsonValue, encode
-from ticketgate.codecs.times import parse_rfc3339, require_rfc3339, rfc3339, to_milliseconds
+from ticketgate.codecs.times import parse_rfc3339, rfc3339, to_milliseconds
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.codecs.versions import Versions
 from typing_extensions import TypedDict
@@ -51,15 +56,6 @@ class Violation:
 
     rule: str
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What an accepted decision asks the world to do, once under its own key (`identity.effect_key`)."""
-
-    tool: str
-    arguments: Mapping[str, JsonValue]
-    idempotency_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +119,7 @@ class DecisionRecord:
             "schema": DECISION_SCHEMA,
             "ticket_id": self.ticket_id,
             "tenant": self.tenant,
-            "verdict": {
-                "status": str(self.verdict.status),
-                "stage": str(self.verdict.stage),
-                "reasons": list(self.verdict.reasons),
-                "next_step": self.verdict.next_step,
-            },
+            "verdict": verdict_json(self.verdict),
             "selected": list(self.selected),
             "violations": [{"rule": broken.rule, "message": broken.message} for broken in self.violations],
             "probabilities": {
@@ -142,21 +133,10 @@ class DecisionRecord:
         record |= {
             "policy": {"name": self.policy.name, "version": self.policy.version, "hash": self.policy.hash},
             "model": {"id": self.model.id, "hash": self.model.hash},
-            "effects": [
-                {
-                    "tool": effect.tool,
-                    "arguments": dict(effect.arguments),
-                    "idempotency_key": effect.idempotency_key,
-                }
-                for effect in self.effects
-            ],
+            "effects": effects_json(self.effects),
             "idempotency_key": self.idempotency_key,
             "fingerprint": self.fingerprint,
-            "coordinate": {
-                "topic": self.coordinate.topic,
-                "partition": self.coordinate.partition,
-                "offset": self.coordinate.offset,
-            },
+            "coordinate": coordinate_json(self.coordinate),
             "decided_at": rfc3339(self.decided_at),
         }
         if self.ticket is not None:
@@ -168,49 +148,26 @@ class DecisionRecord:
         return encode(self.to_json())
 
 
-_IGNORE = ConfigDict(extra="ignore", strict=True)
 _Chance = Annotated[int, Field(ge=0, le=1)] | Annotated[float, Field(ge=0, le=1)]
 
 
-@with_config(_IGNORE)
-class VerdictDocument(TypedDict):
-    status: Annotated[Status, Field(strict=False)]
-    stage: Annotated[Stage, Field(strict=False)]
-    reasons: list[str]
-    next_step: str
-
-
-@with_config(_IGNORE)
+@with_config(IGNORE_UNKNOWN)
 class ViolationDocument(TypedDict):
     rule: str
     message: str
 
 
-@with_config(_IGNORE)
+@with_config(IGNORE_UNKNOWN)
 class PolicyDocument(TypedDict):
     name: str
     version: str
     hash: str
 
 
-@with_config(_IGNORE)
+@with_config(IGNORE_UNKNOWN)
 class ModelDocument(TypedDict):
     id: str
     hash: str
-
-
-@with_config(_IGNORE)
-class EffectDocument(TypedDict):
-    tool: str
-    arguments: dict[str, Any]
-    idempotency_key: str
-
-
-@with_config(_IGNORE)
-class CoordinateDocument(TypedDict):
-    topic: str
-    partition: Annotated[int, Field(ge=0)]
-    offset: Annotated[int, Field(ge=0)]
 
 
 @with_config(ConfigDict(extra="ignore", strict=True, title="decision/1"))
@@ -235,9 +192,7 @@ class DecisionDocument(TypedDict):
     idempotency_key: str
     fingerprint: str
     coordinate: CoordinateDocument
-    decided_at: Annotated[
-        str, AfterValidator(require_rfc3339), WithJsonSchema({"type": "string", "format": "date-time"})
-    ]
+    decided_at: Moment
     ticket: NotRequired[dict[str, Any]]
 
 
@@ -255,14 +210,11 @@ def _read_version_1(value: dict[str, JsonValue]) -> DecisionRecord | Malformed:
         checked = _check().validate_python(value)
     except ValidationError as err:
         return wrong_fields(err, value, _HINTS, unknown="not one of decision/1")
-    verdict, place = checked["verdict"], checked["coordinate"]
     try:
         return DecisionRecord(
             ticket_id=checked["ticket_id"],
             tenant=checked["tenant"],
-            verdict=Verdict(
-                verdict["status"], verdict["stage"], tuple(verdict["reasons"]), verdict["next_step"]
-            ),
+            verdict=read_verdict(checked["verdict"]),
             selected=tuple(checked["selected"]),
             violations=tuple(Violation(**broken) for broken in checked["violations"]),
             probabilities=checked["probabilities"],
@@ -270,10 +222,10 @@ def _read_version_1(value: dict[str, JsonValue]) -> DecisionRecord | Malformed:
             truncated=tuple(checked.get("truncated", ())),
             policy=PolicyRef(**checked["policy"]),
             model=ModelRef(**checked["model"]),
-            effects=tuple(Effect(**effect) for effect in checked["effects"]),
+            effects=read_effects(checked["effects"]),
             idempotency_key=IdempotencyKey(checked["idempotency_key"]),
             fingerprint=Fingerprint(checked["fingerprint"]),
-            coordinate=Coordinate(**place),
+            coordinate=Coordinate(**checked["coordinate"]),
             decided_at=parse_rfc3339(checked["decided_at"]),
             ticket=checked.get("ticket"),
         )

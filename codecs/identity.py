@@ -21,6 +21,7 @@ import re
 from dataclasses import dataclass
 from typing import NewType
 
+from ticketgate.codecs.proposal import Proposal
 from ticketgate.codecs.strict import JsonValue, canonical
 from ticketgate.codecs.ticket import Ticket
 
@@ -31,6 +32,7 @@ __all__ = [
     "collision_key",
     "effect_key",
     "fingerprint",
+    "proposal_fingerprint",
     "proposal_key",
     "settlement_key",
     "ticket_key",
@@ -84,6 +86,15 @@ def fingerprint(ticket: Ticket) -> Fingerprint:
     An honest retry with a new `received_at` or header is the same ticket.
     """
     said: dict[str, JsonValue] = {"attributes": ticket.attributes, "state": ticket.state}
+    return Fingerprint(hashlib.sha256(canonical(said)).hexdigest())
+
+
+def proposal_fingerprint(proposal: Proposal) -> Fingerprint:
+    """What a proposal says: SHA-256 of the canonical JSON of `call` and `request` alone, the request written in full.
+
+    Who proposed it and what is signed beside it are not part of it: an honest retry may carry a newer token.
+    """
+    said: dict[str, JsonValue] = {"call": proposal.call, "request": proposal.request.to_json()}
     return Fingerprint(hashlib.sha256(canonical(said)).hexdigest())
 
 

@@ -22,8 +22,11 @@ from typing_extensions import TypedDict
 __all__ = [
     "PROPOSAL_SCHEMA",
     "Proposal",
+    "ProposalDocument",
+    "ProposerModel",
     "Request",
     "Scalar",
+    "Signed",
     "decode_proposal",
     "read_proposal",
     "read_request",
@@ -74,6 +77,31 @@ class Request:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ProposerModel:
+    """Which model proposed, as its proposer says: nothing is decided by it. An empty version: it names none."""
+
+    id: str
+    version: str = ""
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The model as a JSON object; a version only if there is one."""
+        return {"id": self.id, "version": self.version} if self.version else {"id": self.id}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """Evidence that came signed beside a proposal, as compact JWS texts. Nothing here trusts or checks them."""
+
+    authority: str | None = None
+    world: str | None = None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """What there is as a JSON object."""
+        given = {"authority": self.authority, "world": self.world}
+        return {name: text for name, text in given.items() if text is not None}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """One attempt at one case. call: the model's text as it came. tenant, case id and attempt (from 1) identify it."""
@@ -83,14 +111,40 @@ class Proposal:
     call: str
     request: Request
     tenant: str = ""
+    model: ProposerModel | None = None
+    signed: Signed = Signed()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The proposal as a JSON object in the wire's field order; model and signed only if there are any."""
+        record: dict[str, JsonValue] = {
+            "schema": PROPOSAL_SCHEMA,
+            "case_id": self.case_id,
+            "attempt": self.attempt,
+            "tenant": self.tenant,
+            "call": self.call,
+            "request": self.request.to_json(),
+        }
+        if self.model is not None:
+            record["model"] = self.model.to_json()
+        if self.signed != Signed():
+            record["signed"] = self.signed.to_json()
+        return record
 
 
 _Table = dict[str, str | int | bool]
 _Text = Annotated[str, Field(min_length=1, max_length=256)]
+_Jws = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+$",
+        max_length=65_536,
+        description="a compact JWS",
+    ),
+]
 
 
 @with_config(ConfigDict(extra="forbid", strict=True))
-class _RequestDocument(TypedDict):
+class RequestDocument(TypedDict):
     operation: _Text
     actor_id: _Text
     roles: NotRequired[list[str]]
@@ -103,13 +157,38 @@ class _RequestDocument(TypedDict):
 
 
 @with_config(ConfigDict(extra="forbid", strict=True))
-class _ProposalDocument(TypedDict):
+class ProposerModelDocument(TypedDict):
+    id: _Text
+    version: NotRequired[Annotated[str, Field(max_length=256)]]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True))
+class SignedDocument(TypedDict):
+    authority: NotRequired[_Jws]
+    world: NotRequired[_Jws]
+
+
+class _Envelope(TypedDict):
     schema: NotRequired[Literal["proposal/1"]]
     case_id: _Text
     attempt: Annotated[int, Field(ge=1, le=1_000_000)]
     tenant: NotRequired[str]
-    call: str
+    call: Annotated[str, Field(description="the model's text as it came")]
+    model: NotRequired[ProposerModelDocument]
+    signed: NotRequired[SignedDocument]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True))
+class _OuterDocument(_Envelope):
+    # Read apart, so that all its wrong fields are named.
     request: dict[str, Any]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True, title="proposal/1"))
+class ProposalDocument(_Envelope):
+    """A proposal on the wire. Unknown fields are refused at every level."""
+
+    request: RequestDocument
 
 
 _SCALARS = "an object of texts, whole numbers, true or false"
@@ -131,23 +210,25 @@ _HINTS = {
     "tenant": "text",
     "call": "the model's call as text",
     "request": "an object",
+    "model": "an object with the proposing model's id and perhaps its version, texts of at most 256 characters",
+    "signed": "an object of compact JWS texts, authority and world",
 }
 
 
 @cache
-def _proposal_check() -> TypeAdapter[_ProposalDocument]:
+def _proposal_check() -> TypeAdapter[_OuterDocument]:
     """Built at first use, as `codecs.ticket` says."""
-    return TypeAdapter(_ProposalDocument)
+    return TypeAdapter(_OuterDocument)
 
 
 @cache
-def _request_check() -> TypeAdapter[_RequestDocument]:
-    return TypeAdapter(_RequestDocument)
+def _request_check() -> TypeAdapter[RequestDocument]:
+    return TypeAdapter(RequestDocument)
 
 
 def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
     faults: list[Malformed] = []
-    checked: _ProposalDocument | None = None
+    checked: _OuterDocument | None = None
     try:
         checked = _proposal_check().validate_python(record)
     except ValidationError as err:
@@ -163,6 +244,8 @@ def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
         call=checked["call"],
         request=request,
         tenant=checked.get("tenant", ""),
+        model=ProposerModel(**checked["model"]) if "model" in checked else None,
+        signed=Signed(**checked.get("signed", {})),
     )
 
 

@@ -1,0 +1,107 @@
+"""Pieces that several records are made of, such as verdict and effect: as values, as JSON, as checked documents.
+
+Promise: a piece has one spelling, whichever record it stands in. Its readers ignore fields that they do not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, with_config
+from ticketgate.codecs.identity import Coordinate
+from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.times import require_rfc3339
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+from typing_extensions import TypedDict
+
+__all__ = [
+    "IGNORE_UNKNOWN",
+    "CoordinateDocument",
+    "Effect",
+    "EffectDocument",
+    "Moment",
+    "VerdictDocument",
+    "coordinate_json",
+    "effects_json",
+    "read_effects",
+    "read_verdict",
+    "verdict_json",
+]
+
+# What readers of our outputs do with a field that they do not know.
+IGNORE_UNKNOWN = ConfigDict(extra="ignore", strict=True)
+
+# A moment on the wire, kept as it came.
+Moment = Annotated[
+    str, AfterValidator(require_rfc3339), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an accepted decision asks the world to do, once under its own key (`identity.effect_key`)."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    idempotency_key: str
+
+
+@with_config(IGNORE_UNKNOWN)
+class VerdictDocument(TypedDict):
+    status: Annotated[Status, Field(strict=False)]
+    stage: Annotated[Stage, Field(strict=False)]
+    reasons: list[str]
+    next_step: str
+
+
+@with_config(IGNORE_UNKNOWN)
+class EffectDocument(TypedDict):
+    tool: str
+    arguments: dict[str, Any]
+    idempotency_key: str
+
+
+@with_config(IGNORE_UNKNOWN)
+class CoordinateDocument(TypedDict):
+    topic: str
+    partition: Annotated[int, Field(ge=0)]
+    offset: Annotated[int, Field(ge=0)]
+
+
+def verdict_json(verdict: Verdict) -> dict[str, JsonValue]:
+    """A verdict as records carry it."""
+    return {
+        "status": str(verdict.status),
+        "stage": str(verdict.stage),
+        "reasons": list(verdict.reasons),
+        "next_step": verdict.next_step,
+    }
+
+
+def read_verdict(checked: VerdictDocument) -> Verdict:
+    """The verdict that a checked document is."""
+    return Verdict(checked["status"], checked["stage"], tuple(checked["reasons"]), checked["next_step"])
+
+
+def effects_json(effects: Iterable[Effect]) -> list[JsonValue]:
+    """Effects as records carry them, in their order."""
+    return [
+        {
+            "tool": effect.tool,
+            "arguments": dict(effect.arguments),
+            "idempotency_key": effect.idempotency_key,
+        }
+        for effect in effects
+    ]
+
+
+def read_effects(checked: Iterable[EffectDocument]) -> tuple[Effect, ...]:
+    """The effects that checked documents are."""
+    return tuple(Effect(effect["tool"], effect["arguments"], effect["idempotency_key"]) for effect in checked)
+
+
+def coordinate_json(coordinate: Coordinate) -> dict[str, JsonValue]:
+    """A coordinate as records carry it."""
+    return {"topic": coordinate.topic, "partition": coordinate.partition, "offset": coordinate.offset}
