@@ -9,7 +9,7 @@
 `ticketgate:{namespace}:skip:{topic}:{partition}`            integer an unreadable batch to pass over (skips.py)
 `ticketgate:{namespace}:attempts:{case key}:{version}`       hash    attempts at a case by number (attempts.py)
 `ticketgate:{namespace}:effect:{effect key}`                 hash    an effect and how far it is (ledger.py)
-`ticketgate:{namespace}:effects_open`                        zset    effect keys by the ms when to look again (ledger.py)
+`ticketgate:{namespace}:effects_open`                        zset    effects by the ms when to look again (ledger.py)
 `ticketgate:{namespace}:effects_since`                       zset    open effects by the ms since when (ledger.py)
 `ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
 """

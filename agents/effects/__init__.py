@@ -1,4 +1,4 @@
-"""Carrying out effects: the port to a provider, the order of its steps, and a strict ledger in memory.
+"""Carrying out effects: ports to providers, the executor, the reconciler, and a ledger in memory.
 
 Importing this package loads nothing.
 """

@@ -1,4 +1,4 @@
-"""A ledger in memory behind the effect port: for cases and tests, as strict as a provider should be.
+"""A provider in memory behind the effect port: for cases and tests, as strict as a provider should be.
 
 Promise: a key takes effect once; executing what was not prepared raises. Faults are lined up and happen once each, in
 the order of the calls: a time-out before or after the commit, an answer that is no answer, a read-back that fails.
@@ -21,15 +21,18 @@ from ticketgate.agents.effects.port import (
     Refused,
     TimedOut,
 )
-from ticketgate.codecs.strict import JsonValue, canonical
+from ticketgate.codecs.strict import JsonValue
 
 ExecuteFault = Literal["timeout_before_commit", "timeout_after_commit", "refused"]
-# unsettled: not found, and too early to say that it will not be. altered: something else stands.
+# unsettled: not found, in a copy that may lag. altered: something else stands.
 ReadBackFault = Literal["unreadable", "unsettled", "altered"]
 
 
 class MemoryLedger:
-    """One provider's state. `committed` counts effects, `sent` every execution asked for."""
+    """One provider's state, not to be taken for the ledger of effect states (`memory_ledger.py`).
+
+    `committed` counts effects, `sent` every execution asked for.
+    """
 
     def __init__(self, *, is_idempotent_by_key: bool = True) -> None:
         self._is_idempotent_by_key = is_idempotent_by_key
@@ -45,6 +48,11 @@ class MemoryLedger:
         """As the provider declares itself."""
         return self._is_idempotent_by_key
 
+    @property
+    def settle_s(self) -> float:
+        """Memory settles at once."""
+        return 0.0
+
     def fail_next(
         self, *, execute: Iterable[ExecuteFault] = (), read_back: Iterable[ReadBackFault] = ()
     ) -> None:
@@ -52,18 +60,20 @@ class MemoryLedger:
         self._execute_faults = deque(execute)
         self._read_back_faults = deque(read_back)
 
-    async def prepare(self, command: Command) -> Prepared | Collision:
-        """Bind the key, unless another command has it."""
-        bound = self._prepared.setdefault(command.key, command)
-        return Prepared(command) if _content(bound) == _content(command) else Collision()
+    async def prepare(self, command: Command) -> Prepared | Refused:
+        """Anything can be asked for here. What was asked for first under a key is what the key is for."""
+        self._prepared.setdefault(command.key, command)
+        return Prepared(command)
 
     async def execute(self, prepared: Prepared) -> ExecuteResult:
         """Commit the effect if nothing stands under the key. Raises ValueError for what was not prepared."""
         command = prepared.command
         if command.key not in self._prepared:
-            raise ValueError(f"key {command.key!r} was not prepared; prepare binds it to its command first")
+            raise ValueError(
+                f"key {command.key!r} was not prepared; prepare looks at a command before it is sent"
+            )
         self.sent += 1
-        if _content(self._prepared[command.key]) != _content(command):
+        if self._prepared[command.key].content != command.content:
             return Collision()
         fault = self._execute_faults.popleft() if self._execute_faults else None
         if fault == "timeout_before_commit":
@@ -81,17 +91,13 @@ class MemoryLedger:
         return Executed(standing.provider_id, dict(standing.state), is_replay)
 
     async def read_back(self, key: str) -> ReadBackResult:
-        """What stands under the key; final, since memory settles at once."""
+        """What stands under the key."""
         fault = self._read_back_faults.popleft() if self._read_back_faults else None
         if fault == "unreadable":
             return CannotRead()
         standing = None if fault == "unsettled" else self._standing.get(key)
         if standing is None:
-            return NotFound(is_final=fault != "unsettled")
+            return NotFound(is_authoritative=fault != "unsettled")
         if fault == "altered":
             return Found(standing.provider_id, dict.fromkeys(standing.state, "altered"))
         return Found(standing.provider_id, dict(standing.state))
-
-
-def _content(command: Command) -> bytes:
-    return canonical({"tool": command.tool, "arguments": dict(command.arguments)})

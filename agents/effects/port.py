@@ -1,7 +1,8 @@
 """The port that effects go through: prepare, execute, read back; each with every answer that can come, as a value.
 
 Promise of an adapter: a command executed twice under one key has one effect, or `is_idempotent_by_key` is False. A
-lost answer is `TimedOut`, never an error and never a success. Source: DESIGN section 7.
+lost answer is `TimedOut`, never an error and never a success; `Refused` says for certain that nothing was done.
+Whatever an adapter raises all the same is taken for `TimedOut` or `CannotRead`. Source: DESIGN section 7.
 """
 
 from collections.abc import Mapping
@@ -9,20 +10,27 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ticketgate.codecs.strict import JsonValue
+from ticketgate.store.entries import Command
 
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One effect: the tool, its arguments in one spelling for equal values, and the key that it happens once under."""
-
-    tool: str
-    arguments: Mapping[str, JsonValue]
-    key: str
+__all__ = [
+    "CannotRead",
+    "Collision",
+    "Command",
+    "EffectPort",
+    "ExecuteResult",
+    "Executed",
+    "Found",
+    "NotFound",
+    "Prepared",
+    "ReadBackResult",
+    "Refused",
+    "TimedOut",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The key is bound to this command, and nothing has happened yet."""
+    """All that can be known before sending is in order, and nothing has left yet."""
 
     command: Command
 
@@ -63,9 +71,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """Nothing stands under the key. is_final: read from authoritative state after the provider's settle time."""
+    """Nothing stands under the key now. is_authoritative: not read from a copy that may lag. Whether it will stay so is
+    not the port's to say: that hangs on how long ago the command was sent."""
 
-    is_final: bool
+    is_authoritative: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +94,20 @@ class EffectPort(Protocol):
         """Whether the provider itself sees to it that a key takes effect once: what a resend hangs on."""
         ...
 
-    async def prepare(self, command: Command) -> Prepared | Collision:
-        """Bind the key to the command. Again with the same command: prepared, as before."""
+    @property
+    def settle_s(self) -> float:
+        """How long after a command was sent it may still take effect: nothing found later than this is absent."""
+        ...
+
+    async def prepare(self, command: Command) -> Prepared | Refused:
+        """Look at what can be known without sending: whether the command can be written and its key be carried.
+        Sends nothing, binds nothing."""
         ...
 
     async def execute(self, prepared: Prepared) -> ExecuteResult:
-        """Ask for the effect. Only what was prepared."""
+        """Ask for the effect, once. The caller has written down that its outcome is unknown from now on."""
         ...
 
     async def read_back(self, key: str) -> ReadBackResult:
-        """What stands under a key."""
+        """What stands under a key, from authoritative state."""
         ...

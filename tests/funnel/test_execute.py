@@ -52,7 +52,11 @@ def test_a_time_out_before_the_commit_is_sent_again_once_under_its_key() -> None
 def test_a_second_time_out_before_the_commit_is_held() -> None:
     port = ledger("timeout_before_commit", "timeout_before_commit")
 
-    assert said(run(call(), ledger=port)) == ("unknown", "outcome", ("timeout_and_no_readback",))
+    assert said(run(call(), ledger=port)) == (
+        "unknown",
+        "outcome",
+        ("transport_timed_out_before_commit", "nothing_stands_after_settle_time"),
+    )
     assert (port.sent, port.committed) == (2, 0)
 
 

@@ -1,0 +1,154 @@
+"""What was left open: read back again, settled, sent a second time where that is safe, or held for a person.
+
+Promise: nothing is sent that authoritative state has not just said to be absent after the provider's settle time, and
+then once, under the same key, with its `prepared` receipt announced and its evidence judged again before. Each change
+is announced, though its announcer die: an entry stays due until it is told. Source: DESIGN section 7.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from ticketgate.agents.effects.executor import EntryLost, Executor, ProviderMissing, receipt_of
+from ticketgate.agents.effects.ledger import MOST_SENDS, EffectLedger, Entry, Moved, Settlement
+from ticketgate.agents.effects.port import NotFound
+from ticketgate.agents.effects.rules import may_resend
+from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus, SettledBy
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+
+log = logging.getLogger(__name__)
+
+JudgeAgain = Callable[[Entry], Awaitable[Verdict | None]]
+"""The second look at a case's evidence just before a resend: a verdict stops it, None lets it go on. What it raises
+leaves the entry as it is, to be looked at later."""
+
+Announce = Callable[[Sequence[EffectReceipt]], Awaitable[None]]
+"""Writes receipts where the ledger can be rebuilt from; returns when they are there."""
+
+PERSON_NEXT_STEP = "nothing more is done; a person's word stands"
+
+_SETTLED_AS = {
+    EffectState.COMMITTED: Status.ACCEPT,
+    EffectState.ABSENT: Status.REJECT,
+    EffectState.REJECTED: Status.REJECT,
+}
+
+
+class NotHeld(Exception):
+    """A person may settle only what is open, and not what has moved on meanwhile."""
+
+
+class Reconciler:
+    """Looks at what is due. `judge_again` None: no case's effect is sent a second time."""
+
+    def __init__(
+        self,
+        ledger: EffectLedger,
+        executor: Executor,
+        *,
+        judge_again: JudgeAgain | None,
+        announce: Announce,
+    ) -> None:
+        self._ledger = ledger
+        self._executor = executor
+        self._judge_again = judge_again
+        self._announce = announce
+
+    async def run_once(self, limit: int = 100) -> list[Entry]:
+        """Look at what is due, up to `limit`; the entries that were looked at, as they stand now.
+
+        One entry's trouble (a provider that is not named, evidence that cannot be had) does not keep others waiting.
+        Raises what the ledger and `announce` raise; what was taken is then due again after its back-off.
+        """
+        return [await self.look_again(entry) for entry in await self._ledger.take_due(limit)]
+
+    async def look_again(self, entry: Entry) -> Entry:
+        """Read one entry back now, whether due or not, and do what follows from it."""
+        if not entry.is_told:
+            await self._tell(entry)
+        if not entry.is_open:
+            return entry
+        try:
+            looked, found = await self._executor.look(entry)
+            if looked.sequence != entry.sequence:
+                await self._tell(looked)
+            is_absent_now = isinstance(found, NotFound) and found.is_authoritative
+            if not is_absent_now or not may_resend(looked, self._executor.port(looked)):
+                return looked
+            return await self._resend(looked)
+        except (ProviderMissing, EntryLost) as err:
+            log.error("%s", err)
+            return entry
+
+    async def held(self, limit: int = 1_000) -> tuple[Entry, ...]:
+        """What is open, the oldest first."""
+        return await self._ledger.held(limit)
+
+    async def settle(self, key: str, state: EffectState, *, actor: str, reason: str) -> Entry:
+        """Settle an open effect by a person's word. Raises `NotHeld`, and ValueError without actor or reason."""
+        if not actor.strip() or not reason.strip():
+            raise ValueError("who settles an effect says who they are, and why")
+        if state not in _SETTLED_AS:
+            raise ValueError(f"an effect is settled as committed, absent or rejected, not {state}")
+        entry = await self._ledger.read(key)
+        if entry is None or not entry.is_open:
+            stands = "not in the ledger" if entry is None else f"{entry.state}"
+            raise NotHeld(f"effect {key} is {stands}; only what is held can be settled")
+        settlement = Settlement(
+            state=state,
+            verdict=Verdict(
+                _SETTLED_AS[state], Stage.OUTCOME, (f"settled_as_{state}_by_person",), PERSON_NEXT_STEP
+            ),
+            status=EffectStatus.SETTLED_BY_PERSON if state is EffectState.COMMITTED else None,
+            provider_id=entry.provider_id,
+            observed=entry.observed,
+            settled_by=SettledBy(actor, reason),
+        )
+        written = await self._ledger.settle(entry, settlement, token=None, read_back_in_s=0.0)
+        if isinstance(written, Moved):
+            raise NotHeld(f"effect {key} moved on meanwhile; look at it again")
+        await self._tell(written)
+        return written
+
+    async def _resend(self, entry: Entry) -> Entry:
+        # Evidence first: what may not be done any more is not done again either.
+        if entry.order.proposal is not None:
+            if self._judge_again is None:
+                return entry
+            try:
+                verdict = await self._judge_again(entry)
+            except Exception as err:  # noqa: BLE001 - without evidence nothing is sent, and others go on
+                log.warning("effect %s cannot be judged again: %r", entry.key, err)
+                return entry
+            if verdict is not None:
+                settlement = Settlement(state=EffectState.REJECTED, verdict=verdict)
+                return await self._settle_and_tell(entry, settlement)
+        # Before it leaves, or a ledger rebuilt from receipts would take it for sent once, and send it again.
+        await self._announce([receipt_of(_about_to_be_sent(entry))])
+        sent = await self._executor.send(entry, token=None)
+        await self._tell(sent)
+        return sent
+
+    async def _settle_and_tell(self, entry: Entry, settlement: Settlement) -> Entry:
+        written = await self._ledger.settle(entry, settlement, token=None, read_back_in_s=0.0)
+        if isinstance(written, Moved):
+            return entry
+        await self._tell(written)
+        return written
+
+    async def _tell(self, entry: Entry) -> None:
+        await self._announce([receipt_of(entry)])
+        await self._ledger.tell(entry)
+
+
+def _about_to_be_sent(entry: Entry) -> Entry:
+    """The entry as its `prepared` receipt tells of it: one step further, sent as often as it then will be."""
+    return replace(
+        entry,
+        state=EffectState.PREPARED,
+        sequence=entry.sequence + 1,
+        sends=min(entry.sends + 1, MOST_SENDS),
+        verdict=None,
+        provider_id=None,
+        observed=None,
+    )
