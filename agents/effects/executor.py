@@ -29,6 +29,7 @@ from ticketgate.agents.effects.port import (
 from ticketgate.agents.effects.rules import (
     COLLISION,
     NO_ANSWER,
+    STANDS,
     after_read_back,
     after_success,
     may_resend,
@@ -52,6 +53,9 @@ READ_BACK_ABSENT_S: Final = 60.0
 LATEST_START_S: Final = 1.0
 # Others may move an entry while it is read back; each time one of them has got further.
 MOST_LOOKS: Final = 4
+
+# Known from the provider itself, and not from a person's word.
+_VERIFIED: Final = (EffectStatus.CREATED, EffectStatus.REPLAYED, EffectStatus.VERIFIED_BY_READBACK)
 
 
 class ProviderMissing(Exception):
@@ -220,9 +224,10 @@ def receipt_of(found: Entry | Collided, *, asked: Order | None = None) -> Effect
             at=found.stands.at,
         )
     order = found.order if asked is None else asked
-    is_anothers = order.source != found.order.source and found.status is EffectStatus.CREATED
+    # However it was verified then, to this order it is an effect that stands as asked for.
+    is_replay = order.source != found.order.source and found.status in _VERIFIED
     return EffectReceipt(
-        status=EffectStatus.REPLAYED if is_anothers else found.status,
+        status=EffectStatus.REPLAYED if is_replay else found.status,
         tool=order.command.tool,
         arguments=order.command.arguments,
         provider_id=found.provider_id,
@@ -234,7 +239,7 @@ def receipt_of(found: Entry | Collided, *, asked: Order | None = None) -> Effect
         provider=found.order.provider,
         source=order.source,
         subject=order.subject,
-        verdict=found.verdict,
+        verdict=STANDS if is_replay else found.verdict,
         settled_by=found.settled_by,
         at=found.at,
     )

@@ -41,6 +41,7 @@ COLLISION: Final = Verdict(
     ("idempotency key reused for a different effect",),
     COLLISION_NEXT_STEP,
 )
+STANDS: Final = Verdict(Status.ACCEPT, Stage.POSTCONDITION, (), VERIFIED_NEXT_STEP)
 _NOT_VERIFIED: Final = Verdict(
     Status.UNKNOWN, Stage.POSTCONDITION, ("effect_not_verified",), UNKNOWN_NEXT_STEP
 )
