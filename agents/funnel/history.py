@@ -8,10 +8,19 @@ from dataclasses import dataclass, field
 
 from ticketgate.agents.funnel.judge import Judged
 from ticketgate.agents.funnel.repair import Attempt
+from ticketgate.codecs.case_decision import CaseDecision
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.proposal import Proposal
-from ticketgate.codecs.verdict import Status
-from ticketgate.store.attempts import CaseHistory, CaseKey, NewAttempts, StoredAttempt, case_key
+from ticketgate.codecs.receipt import RepairReceipt
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+from ticketgate.store.attempts import (
+    CaseHistory,
+    CaseKey,
+    NewAttempts,
+    StoredAttempt,
+    WrittenAttempt,
+    case_key,
+)
 
 
 @dataclass(slots=True)
@@ -45,14 +54,8 @@ class CaseBook:
         )
         if is_over and all(each.at != at for each in self._standing(case)):
             return
-        is_repair = judged.verdict.status is Status.REPAIR
-        permitted = () if judged.repair is None else judged.repair.permitted
-        self._added.setdefault(case, {})[proposal.attempt] = StoredAttempt(
-            number=proposal.attempt,
-            at=at,
-            verdict=judged.verdict,
-            call=proposal.call if is_repair else None,
-            permitted=permitted if is_repair else (),
+        self._added.setdefault(case, {})[proposal.attempt] = _stored(
+            proposal, at, judged.verdict, judged.repair
         )
 
     def news(self) -> tuple[NewAttempts, ...]:
@@ -73,6 +76,32 @@ class CaseBook:
 
     def _history(self, case: CaseKey) -> CaseHistory:
         return self.histories.get(case, CaseHistory())
+
+
+def written_attempt(decision: CaseDecision, *, namespace: str, at_ms: int) -> WrittenAttempt | None:
+    """The attempt that a record of `dispatch`, `review` or `repairs` tells of, to be restored. at_ms: the record's time.
+
+    None where it tells of none: a collision was never judged, and a record without its proposal, for its size, does
+    not say which version of the request it was for.
+    """
+    proposal = decision.proposed()
+    if proposal is None or decision.verdict.stage is Stage.IDENTITY:
+        return None
+    attempt = _stored(proposal, decision.coordinate, decision.verdict, decision.repair)
+    return WrittenAttempt(case_key(namespace, proposal), attempt, at_ms)
+
+
+def _stored(
+    proposal: Proposal, at: Coordinate, verdict: Verdict, repair: RepairReceipt | None
+) -> StoredAttempt:
+    is_repair = verdict.status is Status.REPAIR
+    return StoredAttempt(
+        number=proposal.attempt,
+        at=at,
+        verdict=verdict,
+        call=proposal.call if is_repair else None,
+        permitted=repair.permitted if is_repair and repair is not None else (),
+    )
 
 
 def _is_behind(other: Coordinate, mine: Coordinate) -> bool:

@@ -8,19 +8,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ticketgate.agents.funnel.catalogue import Catalogue, Offered
 from ticketgate.agents.funnel.evidence import Evidence, World
-from ticketgate.agents.funnel.history import CaseBook
+from ticketgate.agents.funnel.history import CaseBook, written_attempt
 from ticketgate.agents.funnel.judge import Judged, judge
 from ticketgate.agents.funnel.repair import BUDGETS
-from ticketgate.codecs.identity import Coordinate
+from ticketgate.codecs.case_decision import CaseDecision, ProposedCall
+from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.codecs.proposal import Proposal
-from ticketgate.codecs.verdict import Stage, Status
-from ticketgate.store.attempts import AttemptHistory, CaseHistory, case_key
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+from ticketgate.store.attempts import AttemptHistory, CaseHistory, WrittenAttempt, case_key
 from ticketgate.store.connect import connect
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
@@ -174,6 +176,44 @@ def test_another_version_of_the_request_begins_anew() -> None:
     newer = replace(proposal("}", 2), request=replace(request(), version=2))
 
     assert book(before).before(newer, place(offset=1)) == ()
+
+
+def decided(found: Judged, given: Proposal, at: Coordinate, **changed: Any) -> CaseDecision:
+    fields: dict[str, Any] = {
+        "case_id": given.case_id,
+        "attempt": given.attempt,
+        "verdict": found.verdict,
+        "catalogue": found.decision.catalogue,
+        "evidence": {"authority": None, "world": {}},
+        "repair": found.repair,
+        "idempotency_key": IdempotencyKey("k"),
+        "fingerprint": Fingerprint("f"),
+        "coordinate": at,
+        "decided_at": AT,
+        "proposal": ProposedCall(call=given.call, request=given.request),
+    }
+    return CaseDecision(**{**fields, **changed})
+
+
+@pytest.mark.parametrize("text", ["{", call()])
+def test_an_output_tells_of_the_attempt_that_was_recorded(text: str) -> None:
+    pages, given = book(), proposal(text)
+    found = judged(pages, given, place(offset=5))
+
+    written = written_attempt(decided(found, given, place(offset=5)), namespace="tests", at_ms=7)
+
+    (news,) = pages.news()
+    assert written == WrittenAttempt(news.case, news.attempts[0], 7)
+
+
+def test_an_output_of_what_was_not_judged_tells_of_no_attempt() -> None:
+    given = proposal()
+    found = judged(book(), given, place())
+    collided = Verdict(Status.REVIEW, Stage.IDENTITY, ("collision",), "a person decides")
+
+    assert written_attempt(decided(found, given, place(), verdict=collided), namespace="t", at_ms=0) is None
+    cut = decided(found, given, place(), proposal=None)
+    assert written_attempt(cut, namespace="t", at_ms=0) is None
 
 
 @dataclass(slots=True)
