@@ -15,7 +15,6 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.codecs.malformed import Malformed, wrong_kind
 from ticketgate.codecs.pieces import (
-    IGNORE_UNKNOWN,
     CoordinateDocument,
     Effect,
     EffectDocument,
@@ -27,7 +26,7 @@ from ticketgate.codecs.pieces import (
     read_verdict,
     verdict_json,
 )
-from ticketgate.codecs.shape import wrong_fields
+from ticketgate.codecs.shape import IGNORE_UNKNOWN, wrong_fields
 from ticketgate.codecs.strict import JsonValue, encode
 from ticketgate.codecs.times import parse_rfc3339, rfc3339, to_milliseconds
 from ticketgate.codecs.verdict import Stage, Status, Verdict

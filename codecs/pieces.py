@@ -9,15 +9,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, with_config
+from pydantic import AfterValidator, Field, WithJsonSchema, with_config
 from ticketgate.codecs.identity import Coordinate
+from ticketgate.codecs.shape import IGNORE_UNKNOWN
 from ticketgate.codecs.strict import JsonValue
 from ticketgate.codecs.times import require_rfc3339
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from typing_extensions import TypedDict
 
 __all__ = [
-    "IGNORE_UNKNOWN",
+    "CatalogueDocument",
+    "CatalogueRef",
     "CoordinateDocument",
     "Effect",
     "EffectDocument",
@@ -29,9 +31,6 @@ __all__ = [
     "read_verdict",
     "verdict_json",
 ]
-
-# What readers of our outputs do with a field that they do not know.
-IGNORE_UNKNOWN = ConfigDict(extra="ignore", strict=True)
 
 # A moment on the wire, kept as it came.
 Moment = Annotated[
@@ -46,6 +45,26 @@ class Effect:
     tool: str
     arguments: Mapping[str, JsonValue]
     idempotency_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueRef:
+    """Which catalogue was offered: its name and version, and the SHA-256 (hex) of what was published."""
+
+    name: str
+    version: str
+    hash: str
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The reference as a JSON object."""
+        return {"name": self.name, "version": self.version, "hash": self.hash}
+
+
+@with_config(IGNORE_UNKNOWN)
+class CatalogueDocument(TypedDict):
+    name: str
+    version: str
+    hash: str
 
 
 @with_config(IGNORE_UNKNOWN)

@@ -6,14 +6,14 @@ The call stays the text that the model wrote. Nothing here reads it: that is the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Final, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from ticketgate.codecs.malformed import Malformed, wrong_kind
-from ticketgate.codecs.shape import wrong_fields
+from ticketgate.codecs.request import Request, RequestDocument, Scalar, read_request
+from ticketgate.codecs.shape import FORBID_UNKNOWN, IGNORE_UNKNOWN, wrong_fields
 from ticketgate.codecs.strict import DEFAULT_MAX_BYTES, JsonValue, decode
 from ticketgate.codecs.verdict import Stage
 from ticketgate.codecs.versions import Versions
@@ -21,60 +21,21 @@ from typing_extensions import TypedDict
 
 __all__ = [
     "PROPOSAL_SCHEMA",
+    "UNSIGNED",
     "Proposal",
     "ProposalDocument",
     "ProposerModel",
     "Request",
     "Scalar",
     "Signed",
+    "WrittenModelDocument",
+    "WrittenSignedDocument",
     "decode_proposal",
+    "read_model",
     "read_proposal",
     "read_request",
+    "read_signed",
 ]
-
-# What a request binds a field to. Money and dates are text: a binary fraction is no amount.
-Scalar = str | int | bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What was asked for, as the application knows it; no model wrote any of it.
-
-    operation: what is requested, as the catalogue's tools say that they serve it. actor_id, roles: who asks, as
-    authenticated. version: counts up when the requester changes their mind. values: the facts by field.
-    conditions: what must hold besides, by field. control: what the application binds, such as `idempotency_key`.
-    """
-
-    operation: str
-    actor_id: str
-    roles: tuple[str, ...] = ()
-    purpose: str = ""
-    phase: str = ""
-    version: int = 1
-    values: Mapping[str, Scalar] = field(default_factory=dict)
-    conditions: Mapping[str, Scalar] = field(default_factory=dict)
-    control: Mapping[str, Scalar] = field(default_factory=dict)
-
-    def value(self, name: str) -> Scalar | None:
-        """What the request binds a field to, whichever of the three tables it stands in; None if nothing."""
-        for table in (self.values, self.conditions, self.control):
-            if name in table:
-                return table[name]
-        return None
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """The request as a JSON object, every field written."""
-        return {
-            "operation": self.operation,
-            "actor_id": self.actor_id,
-            "roles": list(self.roles),
-            "purpose": self.purpose,
-            "phase": self.phase,
-            "version": self.version,
-            "values": dict(self.values),
-            "conditions": dict(self.conditions),
-            "control": dict(self.control),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +63,9 @@ class Signed:
         return {name: text for name, text in given.items() if text is not None}
 
 
+UNSIGNED: Final = Signed()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """One attempt at one case. call: the model's text as it came. tenant, case id and attempt (from 1) identify it."""
@@ -112,7 +76,7 @@ class Proposal:
     request: Request
     tenant: str = ""
     model: ProposerModel | None = None
-    signed: Signed = Signed()
+    signed: Signed = UNSIGNED
 
     def to_json(self) -> dict[str, JsonValue]:
         """The proposal as a JSON object in the wire's field order; model and signed only if there are any."""
@@ -126,12 +90,11 @@ class Proposal:
         }
         if self.model is not None:
             record["model"] = self.model.to_json()
-        if self.signed != Signed():
+        if self.signed != UNSIGNED:
             record["signed"] = self.signed.to_json()
         return record
 
 
-_Table = dict[str, str | int | bool]
 _Text = Annotated[str, Field(min_length=1, max_length=256)]
 _Jws = Annotated[
     str,
@@ -143,29 +106,35 @@ _Jws = Annotated[
 ]
 
 
-@with_config(ConfigDict(extra="forbid", strict=True))
-class RequestDocument(TypedDict):
-    operation: _Text
-    actor_id: _Text
-    roles: NotRequired[list[str]]
-    purpose: NotRequired[str]
-    phase: NotRequired[str]
-    version: NotRequired[Annotated[int, Field(ge=1)]]
-    values: NotRequired[_Table]
-    conditions: NotRequired[_Table]
-    control: NotRequired[_Table]
-
-
-@with_config(ConfigDict(extra="forbid", strict=True))
-class ProposerModelDocument(TypedDict):
+class _ModelFields(TypedDict):
     id: _Text
     version: NotRequired[Annotated[str, Field(max_length=256)]]
 
 
-@with_config(ConfigDict(extra="forbid", strict=True))
-class SignedDocument(TypedDict):
+class _SignedFields(TypedDict):
     authority: NotRequired[_Jws]
     world: NotRequired[_Jws]
+
+
+# Each shape twice: as users send it, and as our records carry it on, whose readers ignore what they do not know.
+@with_config(FORBID_UNKNOWN)
+class ModelDocument(_ModelFields):
+    pass
+
+
+@with_config(FORBID_UNKNOWN)
+class SignedDocument(_SignedFields):
+    pass
+
+
+@with_config(IGNORE_UNKNOWN)
+class WrittenModelDocument(_ModelFields):
+    pass
+
+
+@with_config(IGNORE_UNKNOWN)
+class WrittenSignedDocument(_SignedFields):
+    pass
 
 
 class _Envelope(TypedDict):
@@ -174,11 +143,11 @@ class _Envelope(TypedDict):
     attempt: Annotated[int, Field(ge=1, le=1_000_000)]
     tenant: NotRequired[str]
     call: Annotated[str, Field(description="the model's text as it came")]
-    model: NotRequired[ProposerModelDocument]
+    model: NotRequired[ModelDocument]
     signed: NotRequired[SignedDocument]
 
 
-@with_config(ConfigDict(extra="forbid", strict=True))
+@with_config(FORBID_UNKNOWN)
 class _OuterDocument(_Envelope):
     # Read apart, so that all its wrong fields are named.
     request: dict[str, Any]
@@ -191,18 +160,6 @@ class ProposalDocument(_Envelope):
     request: RequestDocument
 
 
-_SCALARS = "an object of texts, whole numbers, true or false"
-_REQUEST_HINTS = {
-    "operation": "text of 1 to 256 characters",
-    "actor_id": "text of 1 to 256 characters",
-    "roles": "an array of texts",
-    "purpose": "text",
-    "phase": "text",
-    "version": "a whole number from 1",
-    "values": _SCALARS,
-    "conditions": _SCALARS,
-    "control": _SCALARS,
-}
 _HINTS = {
     "schema": '"proposal/1" where it stands',
     "case_id": "text of 1 to 256 characters",
@@ -219,11 +176,6 @@ _HINTS = {
 def _proposal_check() -> TypeAdapter[_OuterDocument]:
     """Built at first use, as `codecs.ticket` says."""
     return TypeAdapter(_OuterDocument)
-
-
-@cache
-def _request_check() -> TypeAdapter[RequestDocument]:
-    return TypeAdapter(RequestDocument)
 
 
 def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
@@ -244,45 +196,19 @@ def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
         call=checked["call"],
         request=request,
         tenant=checked.get("tenant", ""),
-        model=ProposerModel(**checked["model"]) if "model" in checked else None,
-        signed=Signed(**checked.get("signed", {})),
+        model=read_model(checked["model"]) if "model" in checked else None,
+        signed=read_signed(checked.get("signed", {})),
     )
 
 
-def read_request(value: JsonValue) -> Request | Malformed:
-    """The request that a decoded value is, or a reason at stage `schema` that names every wrong field at once."""
-    if not isinstance(value, dict):
-        return Malformed(
-            Stage.SCHEMA, "not_an_object", f"a request is a JSON object, not {wrong_kind(value)}"
-        )
-    try:
-        checked = _request_check().validate_python(value)
-    except ValidationError as err:
-        return wrong_fields(err, value, _REQUEST_HINTS, unknown="not one of a request's")
-    values, conditions = checked.get("values", {}), checked.get("conditions", {})
-    control = checked.get("control", {})
-    twice = sorted(
-        values.keys() & conditions.keys()
-        | values.keys() & control.keys()
-        | conditions.keys() & control.keys()
-    )
-    if twice:
-        return Malformed(
-            Stage.SCHEMA,
-            "contradiction",
-            f"bound in more than one of values, conditions and control: {', '.join(twice)}",
-        )
-    return Request(
-        operation=checked["operation"],
-        actor_id=checked["actor_id"],
-        roles=tuple(checked.get("roles", ())),
-        purpose=checked.get("purpose", ""),
-        phase=checked.get("phase", ""),
-        version=checked.get("version", 1),
-        values=values,
-        conditions=conditions,
-        control=control,
-    )
+def read_model(checked: _ModelFields) -> ProposerModel:
+    """The model that a checked document is."""
+    return ProposerModel(checked["id"], checked.get("version", ""))
+
+
+def read_signed(checked: _SignedFields) -> Signed:
+    """What a checked document says was signed."""
+    return Signed(authority=checked.get("authority"), world=checked.get("world"))
 
 
 _VERSIONS: Versions[Proposal] = Versions("proposal", {1: _read_version_1})

@@ -10,29 +10,49 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any, Literal, NotRequired
 
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
-from ticketgate.codecs.pieces import coordinate_json, verdict_json
-from ticketgate.codecs.proposal import PROPOSAL_SCHEMA, ProposerModel, Request
-from ticketgate.codecs.strict import JsonValue, encode
-from ticketgate.codecs.times import rfc3339, to_milliseconds
-from ticketgate.codecs.verdict import Verdict
+from ticketgate.codecs.malformed import Malformed, quote, wrong_kind
+from ticketgate.codecs.pieces import (
+    CatalogueDocument,
+    CatalogueRef,
+    CoordinateDocument,
+    Moment,
+    VerdictDocument,
+    coordinate_json,
+    read_verdict,
+    verdict_json,
+)
+from ticketgate.codecs.proposal import PROPOSAL_SCHEMA, ProposerModel, WrittenModelDocument, read_model
+from ticketgate.codecs.repair_receipt import RepairReceipt, StopReason
+from ticketgate.codecs.request import Request, WrittenRequestDocument, read_written_request
+from ticketgate.codecs.shape import IGNORE_UNKNOWN, wrong_fields
+from ticketgate.codecs.strict import DEFAULT_MAX_BYTES, JsonValue, decode, encode
+from ticketgate.codecs.times import parse_rfc3339, rfc3339, to_milliseconds
+from ticketgate.codecs.verdict import Stage, Verdict
+from ticketgate.codecs.versions import Versions
+from typing_extensions import TypedDict
 
 __all__ = [
     "RECEIPT_SCHEMA",
     "CatalogueRef",
     "DecisionReceipt",
+    "DecisionReceiptDocument",
     "EffectReceipt",
+    "EffectReceiptDocument",
     "EffectState",
     "EffectStatus",
     "RepairReceipt",
     "SettledBy",
     "StopReason",
+    "decode_receipt",
+    "read_receipt",
+    "receipt_key",
     "verdict_json",
 ]
-
-
-RECEIPT_SCHEMA = "receipt/1"
 
 
 class EffectState(StrEnum):
@@ -59,29 +79,6 @@ class EffectStatus(StrEnum):
     SETTLED_BY_PERSON = "settled_by_person"
 
 
-class StopReason(StrEnum):
-    """Why a repair goes no further."""
-
-    REPAIRED = "repaired"
-    NOT_REPAIRABLE = "not_repairable"
-    UNPERMITTED_CHANGE = "unpermitted_change"
-    OSCILLATION = "oscillation"
-    BUDGET_EXHAUSTED = "budget_exhausted"
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogueRef:
-    """Which catalogue was offered: its name and version, and the SHA-256 (hex) of what was published."""
-
-    name: str
-    version: str
-    hash: str
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """The reference as a JSON object."""
-        return {"name": self.name, "version": self.version, "hash": self.hash}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionReceipt:
     """What was judged and on what grounds.
@@ -104,6 +101,7 @@ class DecisionReceipt:
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
     effect_created: bool | None = None
     model: ProposerModel | None = None
+    proposal_schema: str = PROPOSAL_SCHEMA
     idempotency_key: IdempotencyKey | None = None
     fingerprint: Fingerprint | None = None
     source: Coordinate | None = None
@@ -132,7 +130,7 @@ class DecisionReceipt:
             record["effect_created"] = self.effect_created
         return record | {
             "model": None if self.model is None else self.model.to_json(),
-            "proposal_schema": PROPOSAL_SCHEMA,
+            "proposal_schema": self.proposal_schema,
             "idempotency_key": self.idempotency_key,
             "fingerprint": self.fingerprint,
             "source": None if self.source is None else coordinate_json(self.source),
@@ -220,48 +218,168 @@ class EffectReceipt:
         return encode(self.to_json())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairReceipt:
-    """What a proposer may mend of one attempt, or why it may mend no more.
+@with_config(ConfigDict(extra="ignore", strict=True, title="receipt/1, decision_receipt"))
+class DecisionReceiptDocument(TypedDict):
+    """What was judged of an attempt at a case. Unknown fields are ignored at every level."""
 
-    stage, codes: the failed layer and what it said. source_of_truth: where `anchors`, the authoritative values of
-    the permitted fields, come from. before, after: the changed parts of the call since the attempt before, by
-    field; empty for a first attempt. model: who proposed, if it said. proposal_schema: the version that the proposal
-    was read by. maximum: repairs of this stage that a case has;
-    remaining: what is left with this one granted. stop_reason: None while the repair goes on.
-    """
+    schema: Literal["receipt/1"]
+    kind: Literal["decision_receipt"]
+    case_id: str
+    attempt: Annotated[int, Field(ge=1)]
+    tenant: str
+    request: WrittenRequestDocument
+    verdict: VerdictDocument
+    catalogue: CatalogueDocument
+    evidence: Annotated[dict[str, str], Field(description="versions of what was looked up, by name")]
+    tool: str | None
+    arguments: dict[str, Any]
+    effect_created: NotRequired[
+        Annotated[bool, Field(description="false for an observation; absent where an effect is asked for")]
+    ]
+    model: Annotated[WrittenModelDocument | None, Field(description="who proposed, if it said")]
+    proposal_schema: str
+    idempotency_key: str | None
+    fingerprint: str | None
+    source: Annotated[CoordinateDocument | None, Field(description="where the proposal lies")]
+    at: Moment | None
 
-    stage: str
-    codes: tuple[str, ...]
-    source_of_truth: str
-    permitted: tuple[str, ...]
-    anchors: Mapping[str, JsonValue]
-    before: Mapping[str, JsonValue]
-    after: Mapping[str, JsonValue]
-    catalogue: CatalogueRef
-    attempt: int
-    maximum: int
-    remaining: int
-    model: ProposerModel | None = None
-    proposal_schema: str = PROPOSAL_SCHEMA
-    stop_reason: StopReason | None = None
 
-    def to_json(self) -> dict[str, JsonValue]:
-        """The receipt as a JSON object."""
-        return {
-            "kind": "repair_receipt",
-            "stage": self.stage,
-            "codes": list(self.codes),
-            "source_of_truth": self.source_of_truth,
-            "permitted": list(self.permitted),
-            "anchors": dict(self.anchors),
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "catalogue": self.catalogue.to_json(),
-            "attempt": self.attempt,
-            "maximum": self.maximum,
-            "remaining": self.remaining,
-            "model": None if self.model is None else self.model.to_json(),
-            "proposal_schema": self.proposal_schema,
-            "stop_reason": None if self.stop_reason is None else str(self.stop_reason),
-        }
+@with_config(IGNORE_UNKNOWN)
+class SettledByDocument(TypedDict):
+    actor: str
+    reason: str
+
+
+@with_config(ConfigDict(extra="ignore", strict=True, title="receipt/1, effect_receipt"))
+class EffectReceiptDocument(TypedDict):
+    """One step of an effect. Unknown fields are ignored at every level."""
+
+    schema: Literal["receipt/1"]
+    kind: Literal["effect_receipt"]
+    status: Annotated[
+        Annotated[EffectStatus, Field(strict=False)] | None,
+        Field(description="how a committed effect came to be known; null in every other state"),
+    ]
+    tool: str
+    arguments: dict[str, Any]
+    provider_id: str | None
+    idempotency_key: str
+    state: Annotated[dict[str, Any], Field(description="what stands, as read back")]
+    effect_state: Annotated[EffectState, Field(strict=False)]
+    sequence: Annotated[int, Field(ge=0, description="the receipt with the highest is the one that holds")]
+    sends: Annotated[int, Field(ge=0)]
+    provider: str
+    source: Annotated[CoordinateDocument | None, Field(description="where the dispatched record lies")]
+    subject: Annotated[str, Field(description="the ticket's or the case's id")]
+    verdict: VerdictDocument | None
+    settled_by: SettledByDocument | None
+    at: Moment | None
+
+
+_DOCUMENTS: Mapping[str, Any] = {
+    "decision_receipt": DecisionReceiptDocument,
+    "effect_receipt": EffectReceiptDocument,
+}
+
+
+@cache
+def _check(kind: str) -> TypeAdapter[Any]:
+    """Built at first use, as `codecs.decision` says."""
+    return TypeAdapter(_DOCUMENTS[kind])
+
+
+def _read_version_1(value: dict[str, JsonValue]) -> DecisionReceipt | EffectReceipt | Malformed:
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in _DOCUMENTS:
+        given = quote(kind) if isinstance(kind, str) else wrong_kind(kind)
+        return Malformed(
+            Stage.SCHEMA, "wrong_value", f'"kind" must be {" or ".join(map(quote, _DOCUMENTS))}, not {given}'
+        )
+    try:
+        checked = _check(kind).validate_python(value)
+    except ValidationError as err:
+        hints = dict.fromkeys(_DOCUMENTS[kind].__annotations__, "as receipt/1 says")
+        return wrong_fields(err, value, hints, unknown="not one of receipt/1")
+    try:
+        return _read_effect(checked) if kind == "effect_receipt" else _read_decision(checked)
+    except ValueError as err:
+        return Malformed(Stage.SCHEMA, "contradiction", str(err))
+
+
+def _read_decision(checked: DecisionReceiptDocument) -> DecisionReceipt:
+    model, key, said = checked["model"], checked["idempotency_key"], checked["fingerprint"]
+    return DecisionReceipt(
+        case_id=checked["case_id"],
+        attempt=checked["attempt"],
+        tenant=checked["tenant"],
+        request=read_written_request(checked["request"]),
+        verdict=read_verdict(checked["verdict"]),
+        catalogue=CatalogueRef(**checked["catalogue"]),
+        evidence=checked["evidence"],
+        tool=checked["tool"],
+        arguments=checked["arguments"],
+        effect_created=checked.get("effect_created"),
+        model=None if model is None else read_model(model),
+        proposal_schema=checked["proposal_schema"],
+        idempotency_key=None if key is None else IdempotencyKey(key),
+        fingerprint=None if said is None else Fingerprint(said),
+        source=_coordinate(checked["source"]),
+        at=_moment(checked["at"]),
+    )
+
+
+def _read_effect(checked: EffectReceiptDocument) -> EffectReceipt:
+    verdict, settled_by = checked["verdict"], checked["settled_by"]
+    return EffectReceipt(
+        status=checked["status"],
+        tool=checked["tool"],
+        arguments=checked["arguments"],
+        provider_id=checked["provider_id"],
+        idempotency_key=checked["idempotency_key"],
+        state=checked["state"],
+        effect_state=checked["effect_state"],
+        sequence=checked["sequence"],
+        sends=checked["sends"],
+        provider=checked["provider"],
+        source=_coordinate(checked["source"]),
+        subject=checked["subject"],
+        verdict=None if verdict is None else read_verdict(verdict),
+        settled_by=None if settled_by is None else SettledBy(**settled_by),
+        at=_moment(checked["at"]),
+    )
+
+
+def _coordinate(checked: CoordinateDocument | None) -> Coordinate | None:
+    return None if checked is None else Coordinate(**checked)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else parse_rfc3339(text)
+
+
+_VERSIONS: Versions[DecisionReceipt | EffectReceipt] = Versions("receipt", {1: _read_version_1})
+
+RECEIPT_SCHEMA = _VERSIONS.current
+
+
+def read_receipt(value: JsonValue) -> DecisionReceipt | EffectReceipt | Malformed:
+    """The receipt that a decoded value is, by its `kind`, or a reason at stage `schema` that names every wrong field
+    at once."""
+    if not isinstance(value, dict):
+        return Malformed(
+            Stage.SCHEMA, "not_an_object", f"a receipt is a JSON object, not {wrong_kind(value)}"
+        )
+    return _VERSIONS.read(value)
+
+
+def decode_receipt(
+    data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES
+) -> DecisionReceipt | EffectReceipt | Malformed:
+    """The receipt that a record's value is: bytes and shape judged as one total function."""
+    value = decode(data, max_bytes=max_bytes)
+    return value if isinstance(value, Malformed) else read_receipt(value)
+
+
+def receipt_key(receipt: DecisionReceipt | EffectReceipt) -> str:
+    """The key of a receipt's record: an effect's own key, else the case id."""
+    return receipt.idempotency_key if isinstance(receipt, EffectReceipt) else receipt.case_id

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 from ticketgate.codecs.malformed import Malformed, quote, wrong_kind
 from ticketgate.codecs.strict import JsonValue
 from ticketgate.codecs.verdict import Stage
 
-__all__ = ["wrong_fields"]
+__all__ = ["FORBID_UNKNOWN", "IGNORE_UNKNOWN", "wrong_fields"]
+
+# What a reader does with a field that it does not know: what users send is refused by name, what a newer worker of
+# ours wrote is let be.
+FORBID_UNKNOWN = ConfigDict(extra="forbid", strict=True)
+IGNORE_UNKNOWN = ConfigDict(extra="ignore", strict=True)
 
 # All known fields can be wrong at once and each is named; unknown ones can be thousands.
 _MAX_NAMED = 24
