@@ -179,9 +179,10 @@ class Deployment:
         """What a read_committed reader sees in the topics now, partition by partition."""
         return asyncio.run(_read(self.bootstrap, [self.topic(topic) for topic in topics]))
 
-    def lag(self) -> int:
-        """How many input records lie between the group's committed offsets and the topic's end."""
-        return asyncio.run(_lag(self.bootstrap, self.topic("tickets"), self.settings.get("GROUP", self.name)))
+    def lag(self, topic: str = "tickets", *, group: str | None = None) -> int:
+        """How many records of an input lie between its group's committed offsets and the topic's end."""
+        group = group or self.settings.get("GROUP", self.name)
+        return asyncio.run(_lag(self.bootstrap, self.topic(topic), group))
 
     def wait_for_records(
         self, count: int, *topics: str, timeout_s: float = 90

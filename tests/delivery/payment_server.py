@@ -28,7 +28,8 @@ SILENCE_S = 3600.0
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (id INTEGER PRIMARY KEY, what TEXT, key TEXT);
 CREATE TABLE IF NOT EXISTS transfers (id INTEGER PRIMARY KEY, key TEXT, content TEXT, state TEXT, at REAL);
-CREATE TABLE IF NOT EXISTS faults (id INTEGER PRIMARY KEY, what TEXT, key TEXT, times INTEGER, do TEXT, seconds REAL);
+CREATE TABLE IF NOT EXISTS faults
+    (id INTEGER PRIMARY KEY, what TEXT, key TEXT, skip INTEGER, times INTEGER, do TEXT, seconds REAL, answer TEXT);
 CREATE TABLE IF NOT EXISTS documents (kind TEXT, name TEXT, value TEXT, PRIMARY KEY (kind, name));
 """
 
@@ -37,7 +38,7 @@ FAULTS = {
         "silence",  # nothing happens, no answer
         "drop",  # nothing happens, the connection breaks
         "unavailable",  # nothing happens, 503
-        "refuse",  # nothing happens, 409 with a reason
+        "refuse",  # nothing happens, 403 with a reason
         "late_commit",  # it stands `seconds` later, whether or not somebody still waits
         "commit_then_silence",
         "commit_then_drop",
@@ -47,8 +48,9 @@ FAULTS = {
         "serve_twice",  # something on the way delivers the request twice
     ),
     "read_back": ("silence", "drop", "unavailable", "not_found"),
-    "authority": ("silence", "drop", "unavailable", "nonsense", "answer_twice"),
-    "world": ("silence", "drop", "unavailable", "nonsense", "answer_twice"),
+    # other: another answer than what was set; null is 404.
+    "authority": ("silence", "drop", "unavailable", "other", "answer_twice"),
+    "world": ("silence", "drop", "unavailable", "other", "answer_twice"),
 }
 
 
@@ -58,6 +60,7 @@ class Fault:
 
     do: str = ""
     seconds: float = 0.0
+    answer: Any = None
 
 
 class Bank:
@@ -111,13 +114,15 @@ class Bank:
             state = json.dumps({**standing[2], **values})
             self._db.execute("UPDATE transfers SET state = ? WHERE key = ?", (state, key))
 
-    def line_up(self, what: str, key: str | None, times: int, do: str, seconds: float) -> None:
-        """A fault for the next `times` requests of a kind."""
+    def line_up(
+        self, what: str, key: str | None, skip: int, times: int, do: str, seconds: float, answer: object
+    ) -> None:
+        """A fault for the `times` requests of a kind that come after the next `skip`."""
         if do not in FAULTS.get(what, ()):
             raise ValueError(f"{what} has no fault {do!r}; there are {FAULTS}")
         self._db.execute(
-            "INSERT INTO faults (what, key, times, do, seconds) VALUES (?, ?, ?, ?, ?)",
-            (what, key, times, do, seconds),
+            "INSERT INTO faults (what, key, skip, times, do, seconds, answer) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (what, key, skip, times, do, seconds, json.dumps(answer)),
         )
 
     def heal(self) -> None:
@@ -127,14 +132,18 @@ class Bank:
     def meet(self, what: str, key: str) -> Fault:
         """What this request meets; it is taken off the line."""
         row = self._db.execute(
-            "SELECT id, do, seconds FROM faults WHERE what = ? AND times > 0 AND (key IS NULL OR key = ?) "
-            "ORDER BY id LIMIT 1",
+            "SELECT id, skip, do, seconds, answer FROM faults "
+            "WHERE what = ? AND times > 0 AND (key IS NULL OR key = ?) ORDER BY id LIMIT 1",
             (what, key),
         ).fetchone()
         if row is None:
             return Fault()
-        self._db.execute("UPDATE faults SET times = times - 1 WHERE id = ?", (row[0],))
-        return Fault(row[1], row[2])
+        number, skip, do, seconds, answer = row
+        if skip:
+            self._db.execute("UPDATE faults SET skip = skip - 1 WHERE id = ?", (number,))
+            return Fault()
+        self._db.execute("UPDATE faults SET times = times - 1 WHERE id = ?", (number,))
+        return Fault(do, seconds, json.loads(answer))
 
     @property
     def mode(self) -> dict[str, Any]:
@@ -270,7 +279,7 @@ async def _before(request: web.Request, fault: Fault) -> None:
         case "unavailable":
             raise web.HTTPServiceUnavailable
         case "refuse":
-            raise web.HTTPConflict(text=json.dumps({"error": "the account is frozen"}))
+            raise web.HTTPForbidden(text=json.dumps({"error": "the account is frozen"}))
         case "late_commit":
             # A handler goes on when its client has gone: aiohttp cancels it only where that is asked for.
             await asyncio.sleep(fault.seconds)
@@ -310,8 +319,7 @@ async def _answer_twice(request: web.Request, response: web.Response) -> web.Str
 async def _evidence(
     request: web.Request, fault: Fault, document: dict[str, Any] | None
 ) -> web.StreamResponse:
-    if fault.do == "nonsense":
-        return web.json_response({"tools": "all of them"})
+    document = fault.answer if fault.do == "other" else document
     if document is None:
         return web.json_response({"error": "not known"}, status=404)
     response = web.json_response(document)

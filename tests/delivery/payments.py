@@ -60,11 +60,15 @@ class PaymentServer(Part):
         *,
         on: Kind = "transfer",
         key: str | None = None,
+        skip: int = 0,
         times: int = 1,
         seconds: float = 0.0,
+        answer: object = None,
     ) -> None:
-        """Line a fault up for the next `times` requests, under `key` (an actor's id for evidence) or under any."""
-        self._control("fault", {"what": on, "key": key, "times": times, "do": do, "seconds": seconds})
+        """Line a fault up for `times` requests, after `skip` of them, under `key` (an actor's id for evidence) or under
+        any. `answer`: what `other` evidence says."""
+        fault = {"do": do, "what": on, "key": key, "skip": skip, "times": times}
+        self._control("fault", {**fault, "seconds": seconds, "answer": answer})
 
     def heal(self) -> None:
         """Forget every fault that was not met."""

@@ -52,7 +52,7 @@ def test_without_idempotency_each_request_is_another_transfer(bank: PaymentServe
         ("silence", 0, 0),
         ("drop", 0, 0),
         ("unavailable", 503, 0),
-        ("refuse", 409, 0),
+        ("refuse", 403, 0),
         ("commit_then_silence", 0, 1),
         ("commit_then_drop", 0, 1),
         ("commit_then_unavailable", 503, 1),
@@ -181,6 +181,16 @@ def test_evidence_is_what_was_said_last(bank: PaymentServer) -> None:
 
     assert bank.look_up("authority", "a")[0] == 404
     assert bank.look_up("world", "b")[0] == 503
+
+
+def test_evidence_can_change_between_two_looks(bank: PaymentServer) -> None:
+    bank.delegate({"actor_id": "a", "tools": ["pay"]})
+    bank.set_world({"facts": {"balance": "1.00"}})
+    bank.fail("other", on="authority", skip=1)
+    bank.fail("other", on="world", skip=1, answer={"facts": {}})
+
+    assert [bank.look_up("authority", "a")[0] for _ in range(3)] == [200, 404, 200]
+    assert [bank.look_up("world", "a")[1]["facts"] for _ in range(2)] == [{"balance": "1.00"}, {}]
 
 
 def test_what_stands_can_be_changed_by_somebody_else(bank: PaymentServer) -> None:
