@@ -20,6 +20,7 @@ from ticketgate.agents.funnel.funnel_specs import (
 )
 from ticketgate.agents.funnel.lookups.algorithms import PUBLIC_KEY_ALGORITHMS, SHARED_SECRET_ALGORITHMS
 from ticketgate.agents.funnel.lookups.template import PLACES, Template, TemplateError
+from ticketgate.agents.funnel.release_grid import release_grid
 from ticketgate.agents.policy.positions import Path as Place
 
 # The place in the file, what is wrong, the remedy.
@@ -117,6 +118,10 @@ def _tool_faults(
         if described is None and (near := get_close_matches(name, catalogue.tools, n=1, cutoff=0.85)):
             # Others may be a policy's effects, which no catalogue describes.
             yield place, f'{told}: the catalogue has "{near[0]}", not "{name}"', f'write "{near[0]}"'
+    known = list(release_grid().requirements)
+    for requirement in tool.stands.keys() - set(known):
+        what = f'{told}.stands: the release grid has no requirement "{requirement}"'
+        yield (*place, "stands", requirement), what, nearest(requirement, known)
     if tool.automatic and tool.consequence == "irreversible" and not can_read_back(provider):
         what = f'{told}: automatic and irreversible, but provider "{tool.provider}" cannot be read back'
         yield (*place, "automatic"), what, "add its read_back_url, or write automatic = false"
