@@ -30,7 +30,12 @@ from ticketgate.agents.decide import Decision
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.model_decider import ModelDecider
-from ticketgate.streams.preflight import STARTUP_ERRORS, open_decider, require_policy_path
+from ticketgate.streams.preflight import (
+    STARTUP_ERRORS,
+    open_decider,
+    require_funnel,
+    require_policy_path,
+)
 from ticketgate.streams.reload import PolicyReload
 from ticketgate.streams.runner import Runner
 from ticketgate.streams.serving import open_systemone
@@ -78,10 +83,51 @@ class ChannelDecider:
         return self._decider.refuse(stage, reasons)
 
 
+class Deciding:
+    """The role `decide`: policy and scorer, the agent on its channel, and the pages that the scorer answers.
+
+    Raises what opening the policy or the scorer raises.
+    """
+
+    def __init__(self, app: faust.App, settings: Settings, telemetry: Telemetry) -> None:
+        self._model = open_decider(settings, telemetry)
+        self._channel: Any = app.channel(maxsize=CHANNEL_SIZE)
+        self._reload = PolicyReload(
+            require_policy_path(settings),
+            in_force=self._model.policy,
+            adopt=self._model.adopt,
+            telemetry=telemetry,
+            interval_s=settings.policy_poll.total_seconds(),
+        )
+        self._endpoint = open_systemone(settings, self._model.scorer)
+        self.routes = self._endpoint.routes
+        self.decider = ChannelDecider(self._channel, self._model)
+
+        @app.agent(self._channel, name="decide", concurrency=1)
+        async def decide_batches(batches: Any) -> None:
+            async for batch in batches:
+                await _answer(batch, self._model)
+
+    async def start(self) -> None:
+        """Wait until the agent listens: a put on a channel without a subscriber is dropped without a word."""
+        while not self._channel._subscribers:  # noqa: ASYNC110 - Faust tells nobody
+            await asyncio.sleep(SUBSCRIBER_POLL_S)
+        self._reload.start()
+
+    async def stop(self) -> None:
+        """Close what `start` and opening opened."""
+        await self._endpoint.close()
+        await self._reload.stop()
+        self._model.close()
+
+    def describe(self) -> dict[str, object]:
+        """For /readyz."""
+        return {**self._model.describe(), "policy_error": self._reload.error}
+
+
 def create_app(settings: Settings) -> faust.App:
-    """The app of one worker process. Raises what opening the policy or the scorer raises."""
+    """The app of one worker process. Raises what opening the policy, the scorer or the funnel file raises."""
     telemetry = Telemetry()
-    decider = open_decider(settings, telemetry)
     folder = tempfile.mkdtemp(prefix="ticketgate-faust-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     app = faust.App(
@@ -93,27 +139,14 @@ def create_app(settings: Settings) -> faust.App:
         loghandlers=[],
     )
     app.boot_strategy = WithoutKafka(app)
-    channel: Any = app.channel(maxsize=CHANNEL_SIZE)
-
-    @app.agent(channel, name="decide", concurrency=1)
-    async def decide_batches(batches: Any) -> None:
-        async for batch in batches:
-            await _answer(batch, decider)
-
-    reload = PolicyReload(
-        require_policy_path(settings),
-        in_force=decider.policy,
-        adopt=decider.adopt,
-        telemetry=telemetry,
-        interval_s=settings.policy_poll.total_seconds(),
-    )
-    endpoint = open_systemone(settings, decider.scorer)
+    deciding = Deciding(app, settings, telemetry) if "decide" in settings.roles else None
     runner = Runner(
         settings,
-        decider=ChannelDecider(channel, decider),
+        decider=None if deciding is None else deciding.decider,
+        funnel=None if set(settings.roles) == {"decide"} else require_funnel(settings),
         telemetry=telemetry,
-        describe=lambda: {**decider.describe(), "policy_error": reload.error},
-        routes=endpoint.routes,
+        describe=lambda: {} if deciding is None else deciding.describe(),
+        routes=() if deciding is None else deciding.routes,
     )
 
     @app.service
@@ -122,10 +155,8 @@ def create_app(settings: Settings) -> faust.App:
 
         async def on_started(self) -> None:
             app.flow_control.resume()
-            # A put on a channel without a subscriber is dropped without a word.
-            while not channel._subscribers:  # noqa: ASYNC110 - Faust tells nobody
-                await asyncio.sleep(SUBSCRIBER_POLL_S)
-            reload.start()
+            if deciding is not None:
+                await deciding.start()
             await runner.start()
 
     @app.on_before_shutdown.connect
@@ -133,9 +164,8 @@ def create_app(settings: Settings) -> faust.App:
         # Here and not in the service's stop, for Faust stops agents first, and with them the batches under way.
         _end_at_once_on_a_second_signal()
         await runner.stop()
-        await endpoint.close()
-        await reload.stop()
-        decider.close()
+        if deciding is not None:
+            await deciding.stop()
 
     return app
 

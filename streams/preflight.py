@@ -9,6 +9,7 @@ import asyncio
 from pathlib import Path
 
 from redis.exceptions import RedisError
+from ticketgate.agents.funnel.funnel_file import FunnelFile, FunnelFileError, load_funnel_file
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
 from ticketgate.store.connect import connect
@@ -18,7 +19,7 @@ from ticketgate.streams.scorers import require_scorer
 from ticketgate.streams.settings import Settings, SettingsError
 from ticketgate.streams.telemetry import Telemetry
 
-STARTUP_ERRORS = (SettingsError, PolicyError, ScorerError, Unreachable)
+STARTUP_ERRORS = (SettingsError, PolicyError, ScorerError, FunnelFileError, Unreachable)
 """What keeps a worker from starting; the message of each is made for people."""
 
 
@@ -32,6 +33,25 @@ def require_policy_path(settings: Settings) -> Path:
     if settings.policy is None:
         raise SettingsError("TICKETGATE_POLICY", "not set", "name the policy file to decide by")
     return settings.policy
+
+
+def require_funnel(settings: Settings) -> FunnelFile:
+    """The funnel file that the settings name, good for their roles. Raises `SettingsError` or `FunnelFileError`."""
+    if settings.funnel is None:
+        roles = " and ".join(role for role in settings.roles if role != "decide")
+        raise SettingsError(
+            "TICKETGATE_FUNNEL", f"not set, and the roles {roles} need it", "name the funnel file"
+        )
+    file = load_funnel_file(settings.funnel)
+    if "propose" in settings.roles and file.catalogue is None:
+        raise FunnelFileError(
+            str(file.path), "no catalogue, and calls are judged by one", "add catalogue and lookup"
+        )
+    if "effects" in settings.roles and not file.tools:
+        raise FunnelFileError(
+            str(file.path), "no tools, so there is no effect to carry out", "add tools and their providers"
+        )
+    return file
 
 
 def open_decider(settings: Settings, telemetry: Telemetry) -> ModelDecider:

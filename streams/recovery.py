@@ -13,7 +13,10 @@ from enum import Enum
 
 import aiokafka.errors as kafka
 import redis.exceptions as redis
+from ticketgate.agents.effects.executor import EntryLost, ProviderMissing
+from ticketgate.agents.funnel.evidence import LookupUnavailable
 from ticketgate.agents.scoring import ScorerUnavailable
+from ticketgate.store.attempts import AttemptUnreadable
 from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.tokens import Superseded
 from ticketgate.streams.broker import Unreachable
@@ -76,6 +79,10 @@ _TOO_OLD = Handling(
 
 TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (ScorerUnavailable, _SCORER_AWAY),
+    (LookupUnavailable, Handling(Action.REOPEN, "lookup_away")),
+    (AttemptUnreadable, Handling(Action.REFUSE, "attempts_unreadable", "see what the message says")),
+    (ProviderMissing, Handling(Action.REFUSE, "provider_missing", "name it in the funnel file")),
+    (EntryLost, Handling(Action.REFUSE, "ledger_lost", "run `ticketgate ledger rebuild`")),
     (ClaimsNotDurable, Handling(Action.REOPEN, "claims_not_durable")),
     (Superseded, Handling(Action.REOPEN, "superseded")),
     (redis.AuthenticationError, _REDIS_REFUSED),  # a ConnectionError to redis-py, so it stands first

@@ -10,25 +10,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AsyncExitStack
 
 from aiohttp import web
 from aiokafka import TopicPartition
 from redis.exceptions import RedisError
+from ticketgate.agents.funnel.funnel_file import FunnelFile, open_lookup
 from ticketgate.store.claims import Claims
 from ticketgate.store.connect import connect
 from ticketgate.store.durability import Durability
 from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
-from ticketgate.streams.batch import BatchHung
+from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.consuming import Consuming, LaneParts
 from ticketgate.streams.deciding import Decider
+from ticketgate.streams.effects_role import open_effects
+from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import RecordWriter, output_topics
 from ticketgate.streams.roles import role_topics
-from ticketgate.streams.settings import Settings
-from ticketgate.streams.takers import TakerParts, decide_taker
+from ticketgate.streams.settings import Role, Settings
+from ticketgate.streams.takers import TakerParts, decide_taker, propose_taker
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.tracing import open_tracing
 from ticketgate.streams.web.health import health_routes
@@ -49,11 +53,13 @@ class Runner:
         settings: Settings,
         *,
         decider: Decider | None,
+        funnel: FunnelFile | None,
         telemetry: Telemetry,
         describe: Callable[[], dict[str, object]],
         routes: Iterable[web.AbstractRouteDef] = (),
     ) -> None:
-        """`decider`: for the role `decide`. `routes` are further pages of the web port, beside health and metrics."""
+        """`decider`: for the role `decide`. `funnel`: for the others. `routes`: further pages of the web port, beside
+        health and metrics."""
         self._settings = settings
         self._readiness = Readiness()
         self._redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
@@ -84,15 +90,18 @@ class Runner:
             max_bytes=settings.max_record_bytes,
             dispatch_with_ticket=settings.dispatch_with_ticket,
         )
-        taker_parts = TakerParts(
+        self._taker_parts = TakerParts(
             settings=settings,
+            redis=self._redis,
+            keys=keys,
+            durability=durability,
             claims=claims,
             writer=writer,
             telemetry=telemetry,
             readiness=self._readiness,
             tracing=open_tracing(os.environ),
         )
-        lane_parts = LaneParts(
+        self._lane_parts = LaneParts(
             settings=settings,
             redis=self._redis,
             keys=keys,
@@ -110,11 +119,11 @@ class Runner:
             readiness=self._readiness,
             on_hang=self._end_hung,
         )
+        self._decider = decider
+        self._funnel = funnel
         self._roles: list[Consuming] = []
-        if decider is not None:
-            taker = decide_taker(taker_parts, decider)
-            self._roles.append(Consuming(role_topics("decide", settings), taker=taker, parts=lane_parts))
         self._tasks: list[asyncio.Task[None]] = []
+        self._closing = AsyncExitStack()
 
     @property
     def web_address(self) -> str:
@@ -125,10 +134,37 @@ class Runner:
         """Open the web port and begin to consume. Raises OSError if the web port is taken."""
         if self._settings.guarantee == "at_least_once":
             log.warning("guarantee is at_least_once: a crash between sending and committing repeats a batch")
+        beside = self._open_roles()
         await self._web.start()
         self._tasks = [
             asyncio.create_task(role.run(), name=f"consume {role.topics.source}") for role in self._roles
         ]
+        self._tasks += [asyncio.create_task(run(), name="reconcile") for run in beside]
+
+    def _open_roles(self) -> list[Callable[[], Coroutine[None, None, None]]]:
+        """Open what each role needs, in the loop that it runs in; what runs beside the lanes."""
+        beside: list[Callable[[], Coroutine[None, None, None]]] = []
+        parts, file = self._taker_parts, self._funnel
+        if self._decider is not None:
+            self._add("decide", decide_taker(parts, self._decider))
+        if file is None:
+            return beside
+        evidences: Evidences | None = None
+        if file.lookup is not None:
+            lookup = open_lookup(file)
+            self._closing.push_async_callback(lookup.close)
+            evidences = Evidences(lookup, self._readiness)
+        if "propose" in self._settings.roles and file.catalogue is not None and evidences is not None:
+            self._add("propose", propose_taker(parts, file.catalogue, evidences))
+        if "effects" in self._settings.roles:
+            effects = open_effects(parts, file, evidences)
+            self._closing.push_async_callback(effects.close)
+            self._add("effects", effects.taker)
+            beside.append(effects.run)
+        return beside
+
+    def _add(self, role: Role, taker: BatchTaker) -> None:
+        self._roles.append(Consuming(role_topics(role, self._settings), taker=taker, parts=self._lane_parts))
 
     async def stop(self) -> None:
         """Drain the lanes within the grace, leave the groups, close."""
@@ -139,6 +175,7 @@ class Runner:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        await self._closing.aclose()
         await self._redis.aclose()
         await self._web.stop()
 

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
+from redis.asyncio import Redis
 from ticketgate.agents.decide import Decision
+from ticketgate.agents.effects.executor import Executor
+from ticketgate.agents.funnel.catalogue import Catalogue
+from ticketgate.agents.funnel.funnel_file import FunnelFile
+from ticketgate.codecs.proposal import Proposal
 from ticketgate.codecs.ticket import Ticket
+from ticketgate.store.attempts import AttemptHistory
 from ticketgate.store.claims import Claims
+from ticketgate.store.clock import redis_now
+from ticketgate.store.durability import Durability
+from ticketgate.store.keys import Keys
+from ticketgate.store.marks import mark_committed
 from ticketgate.streams.batch import ClaimingTaker
+from ticketgate.streams.case_records import CaseWriter, ReceiptWriter
 from ticketgate.streams.deciding import Decider, ReportingDecider
-from ticketgate.streams.intake import ticket_reader
+from ticketgate.streams.effect_taker import EffectTaker
+from ticketgate.streams.evidences import Evidences
+from ticketgate.streams.intake import proposal_reader, ticket_reader
+from ticketgate.streams.proposal_work import JudgedCase, ProposalWork
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import RecordWriter
+from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.ticket_work import TicketWork
@@ -24,11 +41,19 @@ class TakerParts:
     """What the takers of a process share."""
 
     settings: Settings
+    redis: Redis
+    keys: Keys
+    durability: Durability
     claims: Claims
     writer: RecordWriter
     telemetry: Telemetry
     readiness: Readiness
     tracing: Tracing
+
+    @property
+    def clock(self) -> Callable[[], Awaitable[datetime]]:
+        """The moment that cases are judged for."""
+        return partial(redis_now, self.redis)
 
 
 def decide_taker(parts: TakerParts, decider: Decider) -> ClaimingTaker[Ticket, Decision]:
@@ -42,6 +67,49 @@ def decide_taker(parts: TakerParts, decider: Decider) -> ClaimingTaker[Ticket, D
         telemetry=parts.telemetry,
         now=utc_now,
         tracing=parts.tracing,
+    )
+
+
+def propose_taker(
+    parts: TakerParts, catalogue: Catalogue, evidences: Evidences
+) -> ClaimingTaker[Proposal, JudgedCase]:
+    """Proposals to case decisions."""
+    settings = parts.settings
+    return ClaimingTaker(
+        claims=parts.claims,
+        read=proposal_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes),
+        work=ProposalWork(
+            catalogue=catalogue,
+            evidences=evidences,
+            history=AttemptHistory(
+                parts.redis, parts.keys, ttl=settings.claim_ttl, durability=parts.durability
+            ),
+            namespace=settings.namespace,
+            clock=parts.clock,
+            writer=CaseWriter(parts.writer.topics, catalogue, settings.max_record_bytes),
+            telemetry=parts.telemetry,
+        ),
+        writer=parts.writer,
+        telemetry=parts.telemetry,
+        now=utc_now,
+        tracing=parts.tracing,
+    )
+
+
+def effect_taker(
+    parts: TakerParts, file: FunnelFile, executor: Executor, second_look: SecondLook
+) -> EffectTaker:
+    """Dispatched decisions to effects."""
+    settings = parts.settings
+    return EffectTaker(
+        tools=file.tools,
+        executor=executor,
+        second_look=second_look,
+        mark_committed=partial(mark_committed, parts.redis, parts.keys),
+        receipts=ReceiptWriter(parts.writer.topics, settings.max_record_bytes),
+        writer=parts.writer,
+        telemetry=parts.telemetry,
+        max_bytes=settings.max_record_bytes * 2,
     )
 
 

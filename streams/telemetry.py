@@ -49,6 +49,32 @@ class Telemetry:
             registry=registry,
         )
         self._decisions = Counter("ticketgate_decisions", "Decisions emitted", ["status"], registry=registry)
+        self._repairs = Counter(
+            "ticketgate_repair_attempts",
+            "Repairs by the gate that asked for them: granted, or why they ended",
+            ["gate", "stop_reason"],
+            registry=registry,
+        )
+        self._effects = Counter(
+            "ticketgate_effects",
+            "Effects by result: created, replayed, verified_by_readback, unknown, absent, rejected, not_ours",
+            ["result"],
+            registry=registry,
+        )
+        self._readbacks = Counter(
+            "ticketgate_readbacks",
+            "Read-backs by result: found, not_found, unreadable",
+            ["result"],
+            registry=registry,
+        )
+        self._unknown = Gauge(
+            "ticketgate_unknown_outcomes_open", "Effects whose outcome is open", registry=registry
+        )
+        self._unknown_seconds = Gauge(
+            "ticketgate_unknown_outcome_seconds",
+            "For how long the oldest open outcome has been open",
+            registry=registry,
+        )
         self._rules = Counter(
             "ticketgate_rule_evaluations",
             "Rules by what they said: held, broken, open",
@@ -126,6 +152,27 @@ class Telemetry:
                     self._probability.labels(question).observe(probability)
             for question in decision.truncated:
                 self._truncated.labels(question).inc()
+
+    def judged(self, verdict: Verdict) -> None:
+        """Count the verdict on a proposal that was committed."""
+        self._decisions.labels(verdict.status).inc()
+
+    def repair(self, gate: str, stop_reason: str) -> None:
+        """Count one repair that was granted, or that ended."""
+        self._repairs.labels(gate, stop_reason).inc()
+
+    def effect(self, result: str) -> None:
+        """Count one step of an effect that was told of."""
+        self._effects.labels(result).inc()
+
+    def read_back(self, result: str) -> None:
+        """Count one read-back."""
+        self._readbacks.labels(result).inc()
+
+    def open_outcomes(self, count: int, oldest_s: float) -> None:
+        """How many outcomes are open, and for how long the oldest."""
+        self._unknown.set(count)
+        self._unknown_seconds.set(oldest_s)
 
     def dead_lettered(self, code: str) -> None:
         """Count one dead letter."""

@@ -81,7 +81,7 @@ class _ProducerOutput:
         """Drop the producer. An open transaction is left to the successor's fence, which aborts it."""
         producer, self._producer = self._producer, None
         if producer is not None:
-            await _abandon(producer)
+            await abandon(producer)
 
     def _opened(self) -> AIOKafkaProducer:
         if self._producer is None:
@@ -174,7 +174,8 @@ async def _send(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None
             raise outcome
 
 
-async def _abandon(producer: AIOKafkaProducer) -> None:
+async def abandon(producer: AIOKafkaProducer) -> None:
+    """Let go of a producer within a bound, whatever ails it."""
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await producer.stop()

@@ -11,13 +11,15 @@ from ticketgate.streams.settings import Settings, load_settings
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def settings_flags(*names: str) -> Callable[[Command], Command]:
+def settings_flags(*names: str, **spelled: str) -> Callable[[Command], Command]:
     """Give a command the flags of these settings, and call it with `settings`, loaded: flags over environment over
-    file over defaults. `settings_flags()` without names reads the settings without giving flags."""
+    file over defaults. `settings_flags()` without names reads the settings without giving flags; `roles="--role"`
+    gives a flag another name than its setting's."""
+    flag_of = {name: f"--{name.replace('_', '-')}" for name in names} | spelled
 
     def decorate(function: Command) -> Command:
         def with_settings(*arguments: Any, **options: Any) -> Any:
-            flags = {name: options.pop(f"setting_{name}") for name in names}
+            flags = {name: options.pop(f"setting_{name}") for name in flag_of}
             return function(*arguments, settings=load_settings(flags).settings, **options)
 
         with_settings.__doc__ = function.__doc__
@@ -25,8 +27,7 @@ def settings_flags(*names: str) -> Callable[[Command], Command]:
         # Options that stand above this decorator were given to `function` already.
         with_settings.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
         decorated: Any = with_settings
-        for name in reversed(names):
-            flag = f"--{name.replace('_', '-')}"
+        for name, flag in reversed(flag_of.items()):
             decorated = click.option(flag, f"setting_{name}", help=Settings.model_fields[name].description)(
                 decorated
             )

@@ -23,18 +23,23 @@ from ticketgate.streams.settings import Settings
     "guarantee",
     "web_bind",
     "web_port",
+    "funnel",
     "log_level",
+    roles="--role",
 )
 def command(settings: Settings) -> None:
     """Run one worker process, until SIGTERM or Ctrl-C; start more of them to scale.
 
-    It takes tickets from as many partitions as the group gives it, and drains them before it ends. A second signal
+    It takes records from as many partitions as its groups give it, and drains them before it ends. A second signal
     ends it at once.
     """
     configure_logging(settings.log_level)
-    from ticketgate.streams.preflight import require_dependencies, require_policy
+    from ticketgate.streams.preflight import require_dependencies, require_funnel, require_policy
 
-    require_policy(settings)
+    if "decide" in settings.roles:
+        require_policy(settings)
+    if set(settings.roles) != {"decide"}:
+        require_funnel(settings)
     # What a client says of a broker that is not there, the one line below says better.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     asyncio.run(require_dependencies(settings))

@@ -1,0 +1,67 @@
+"""Records of `dispatch` to commands: what the executor reads of a decision on a ticket or on a case.
+
+Promise: every record of a batch is either a decision that was read or told of as unreadable. Source: DESIGN section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aiokafka import ConsumerRecord
+from ticketgate.agents.effects.ledger import Command
+from ticketgate.codecs.case_decision import CaseDecision, read_dispatched
+from ticketgate.codecs.identity import Coordinate
+from ticketgate.codecs.malformed import Malformed
+from ticketgate.codecs.strict import JsonValue, decode
+from ticketgate.streams.intake import Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """A decision's effects. subject: the ticket's or the case's id. proposal: of a case, as its record has it."""
+
+    coordinate: Coordinate
+    key: bytes | None
+    subject: str
+    commands: tuple[Command, ...]
+    proposal: Mapping[str, JsonValue] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchedIntake:
+    """A batch taken apart. `next_offset` is one past the last record's."""
+
+    next_offset: int
+    arrivals: tuple[Dispatched, ...]
+    unreadable: tuple[Unreadable, ...]
+
+
+def take_in_dispatched(records: Sequence[ConsumerRecord], *, max_bytes: int) -> DispatchedIntake:
+    """Read a batch, which is not empty, of one partition. A record without a value is skipped."""
+    arrivals: list[Dispatched] = []
+    unreadable: list[Unreadable] = []
+    for record in records:
+        if record.value is None:
+            continue
+        coordinate = Coordinate(record.topic, record.partition, record.offset)
+        value = decode(record.value, max_bytes=max_bytes)
+        decision = value if isinstance(value, Malformed) else read_dispatched(value)
+        if isinstance(decision, Malformed):
+            headers = tuple(record.headers)
+            unreadable.append(
+                Unreadable(
+                    coordinate, record.key, record.value, headers, record.timestamp, malformed=decision
+                )
+            )
+            continue
+        commands = tuple(
+            Command(effect.tool, effect.arguments, effect.idempotency_key) for effect in decision.effects
+        )
+        if isinstance(decision, CaseDecision):
+            proposal = decision.proposed()
+            subject, judged = decision.case_id, None if proposal is None else proposal.to_json()
+        else:
+            subject, judged = decision.ticket_id, None
+        arrivals.append(Dispatched(coordinate, record.key, subject, commands, judged))
+    return DispatchedIntake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable))

@@ -1,0 +1,162 @@
+"""How a lane of the role `effects` takes a batch of `dispatch`: every effect in it carried out once, and told of.
+
+    3 DECODE    the records to orders; what is no decision rides the last transaction to dead-letter
+    4 PREPARE   the orders in the ledger, in one round trip; whoever finds a key finds what stands under it
+    5 ANNOUNCE  the `prepared` receipts, committed before anything is sent, so that the ledger can be rebuilt
+    6 ACT       evidence looked up and judged again, then sent, read back, settled (agents/effects/executor.py)
+    7 COMMIT    the receipts and the offset one past the batch, together; then mark it in Redis
+
+Promise: a crash between any two steps never sends twice: what may have been sent is `unknown` in the ledger, and read
+back. What stays open does not hold the partition up: the reconciler looks at it later (reconciling.py).
+Relies on: a fenced output, and a ledger that forgets nothing. Source: DESIGN section 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aiokafka import ConsumerRecord
+from ticketgate.agents.effects.executor import Executor, receipt_of
+from ticketgate.agents.effects.ledger import Collided, Entry, Order
+from ticketgate.agents.funnel.funnel_specs import ToolEffect
+from ticketgate.codecs.receipt import EffectReceipt, EffectState
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+from ticketgate.store.tokens import LaneToken
+from ticketgate.streams.case_records import ReceiptWriter
+from ticketgate.streams.dispatched import Dispatched, take_in_dispatched
+from ticketgate.streams.records import RecordWriter
+from ticketgate.streams.second_look import SecondLook
+from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.transaction import Output
+
+log = logging.getLogger(__name__)
+
+# Effects of a batch that are under way at once; those of one ticket or case follow one another.
+MOST_AT_ONCE = 8
+
+NOT_AUTOMATIC = "a person carries it out, or makes it automatic in the funnel file and dispatches it anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One effect that a dispatched record asks for, and the record's key: effects of one key keep their order."""
+
+    order: Order
+    group: bytes | None
+    is_automatic: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectTaker:
+    """Takes batches of dispatched decisions. The same for all lanes of a process. `tools`: what is carried out here,
+    by name; an effect of any other tool is left to whoever else reads `dispatch`."""
+
+    tools: Mapping[str, ToolEffect]
+    executor: Executor
+    second_look: SecondLook
+    mark_committed: Callable[[LaneToken, int], Awaitable[None]]
+    receipts: ReceiptWriter
+    writer: RecordWriter
+    telemetry: Telemetry
+    max_bytes: int
+    # What this process committed a `prepared` receipt for: a lane that reopens does not announce it again.
+    _announced: dict[str, int] = field(default_factory=dict, init=False)
+
+    async def take(
+        self,
+        records: Sequence[ConsumerRecord],
+        *,
+        token: LaneToken,
+        hangs: Mapping[int, int],
+        output: Output,
+    ) -> int:
+        """As `BatchTaker`."""
+        intake = take_in_dispatched(records, max_bytes=self.max_bytes)  # 3
+        wanted = [each for dispatched in intake.arrivals for each in self._wanted(dispatched)]
+        prepared = await self.executor.prepare(
+            [each.order for each in wanted], token=token, claimed=intake.next_offset
+        )  # 4
+        await self._announce(prepared, output, records[0].offset)  # 5
+        told = await self._act_on_all(wanted, prepared, token)  # 6
+        outgoing = [record for receipt in told for record in self.receipts.effect(receipt)]
+        outgoing += [self.writer.dead_letter(unreadable) for unreadable in intake.unreadable]
+        await output.commit(outgoing, intake.next_offset)  # 7
+        await self.mark_committed(token, intake.next_offset)
+        self.telemetry.records(token.topic, "malformed", len(intake.unreadable))
+        self.telemetry.records(token.topic, "taken", len(intake.arrivals))
+        for receipt in told:
+            self._announced.pop(receipt.idempotency_key, None)
+            self.telemetry.effect(str(receipt.status or receipt.effect_state))
+        return intake.next_offset
+
+    def _wanted(self, dispatched: Dispatched) -> list[Wanted]:
+        found: list[Wanted] = []
+        for command in dispatched.commands:
+            tool = self.tools.get(command.tool)
+            if tool is None:
+                self.telemetry.effect("not_ours")
+                continue
+            order = Order(
+                command=command,
+                provider=tool.provider,
+                subject=dispatched.subject,
+                source=dispatched.coordinate,
+                proposal=dispatched.proposal,
+            )
+            found.append(Wanted(order, dispatched.key, tool.automatic))
+        return found
+
+    async def _announce(self, prepared: Sequence[Entry | Collided], output: Output, position: int) -> None:
+        """5. With the offset as it stands: a successor begins with this batch again."""
+        fresh = [
+            each
+            for each in prepared
+            if isinstance(each, Entry)
+            and each.state is EffectState.PREPARED
+            and self._announced.get(each.key) != each.sequence
+        ]
+        if not fresh:
+            return
+        records = [record for each in fresh for record in self.receipts.effect(receipt_of(each))]
+        await output.commit(records, position)
+        self._announced.update({each.key: each.sequence for each in fresh})
+
+    async def _act_on_all(
+        self, wanted: Sequence[Wanted], prepared: Sequence[Entry | Collided], token: LaneToken
+    ) -> list[EffectReceipt]:
+        """6. One receipt an effect, in order."""
+        places: dict[object, list[int]] = {}
+        for place, each in enumerate(wanted):
+            places.setdefault(each.group if each.group is not None else place, []).append(place)
+        told: dict[int, EffectReceipt] = {}
+        slots = asyncio.Semaphore(MOST_AT_ONCE)
+
+        async def act_on(group: Sequence[int]) -> None:
+            async with slots:
+                for place in group:
+                    told[place] = await self._act(wanted[place], prepared[place], token)
+
+        outcomes = await asyncio.gather(*map(act_on, places.values()), return_exceptions=True)
+        for outcome in outcomes:
+            # All are awaited first: what was sent is settled whatever happened to its neighbour.
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return [told[place] for place in range(len(wanted))]
+
+    async def _act(self, wanted: Wanted, found: Entry | Collided, token: LaneToken) -> EffectReceipt:
+        if isinstance(found, Collided):
+            return receipt_of(found)
+        if found.state is EffectState.PREPARED:
+            verdict = await self._objection(wanted)
+            if verdict is not None:
+                found = await self.executor.reject(found, verdict, token=token)
+        return receipt_of(await self.executor.carry_out(found, token=token), asked=wanted.order)
+
+    async def _objection(self, wanted: Wanted) -> Verdict | None:
+        if not wanted.is_automatic:
+            reasons = (f"not_automatic:{wanted.order.command.tool}",)
+            return Verdict(Status.REVIEW, Stage.AUTHORITY, reasons, NOT_AUTOMATIC)
+        return await self.second_look.at(wanted.order)

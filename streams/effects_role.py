@@ -1,0 +1,76 @@
+"""The role `effects` put together: ports, ledger, executor, and the reconciler that goes on beside the lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aiokafka import AIOKafkaProducer
+from ticketgate.agents.effects.executor import Executor
+from ticketgate.agents.effects.ledger import Entry
+from ticketgate.agents.effects.reconcile import Reconciler
+from ticketgate.agents.funnel.funnel_file import FunnelFile, OpenProviders, open_providers
+from ticketgate.codecs.verdict import Verdict
+from ticketgate.store.ledger import Ledger
+from ticketgate.streams.case_records import ReceiptWriter
+from ticketgate.streams.counted_port import CountedPort
+from ticketgate.streams.effect_taker import EffectTaker
+from ticketgate.streams.evidences import Evidences
+from ticketgate.streams.reconciling import ReceiptSender, reconcile_forever
+from ticketgate.streams.second_look import SecondLook
+from ticketgate.streams.settings import Settings, ledger_ttl
+from ticketgate.streams.takers import TakerParts, effect_taker
+from ticketgate.streams.transaction import REQUEST_TIMEOUT_MS
+
+
+@dataclass(frozen=True, slots=True)
+class EffectsRole:
+    """What the role has open: `taker` for its lanes, `run` beside them, `close` at the end."""
+
+    taker: EffectTaker
+    reconciler: Reconciler
+    ledger: Ledger
+    providers: OpenProviders
+    sender: ReceiptSender
+    parts: TakerParts
+
+    async def run(self) -> None:
+        """Reconcile until cancelled."""
+        await reconcile_forever(self.reconciler, self.ledger, self.parts.telemetry)
+
+    async def close(self) -> None:
+        """Let go of the providers and the producer."""
+        await self.sender.close()
+        await self.providers.close()
+
+
+def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | None) -> EffectsRole:
+    """Open the role, in the loop that it will run in. Raises FunnelFileError."""
+    settings = parts.settings
+    providers = open_providers(file)
+    ports = {name: CountedPort(port, parts.telemetry) for name, port in providers.items()}
+    ledger = Ledger(parts.redis, parts.keys, ttl=ledger_ttl(settings), durability=parts.durability)
+    executor = Executor(ledger, ports)
+    second_look = SecondLook(
+        catalogue=file.catalogue, evidences=evidences, clock=parts.clock, telemetry=parts.telemetry
+    )
+    writer = ReceiptWriter(parts.writer.topics, settings.max_record_bytes)
+    sender = ReceiptSender(writer, lambda: receipts_producer(settings))
+
+    async def judge_again(entry: Entry) -> Verdict | None:
+        return await second_look.at(entry.order)
+
+    reconciler = Reconciler(ledger, executor, judge_again=judge_again, announce=sender.announce)
+    taker = effect_taker(parts, file, executor, second_look)
+    return EffectsRole(taker, reconciler, ledger, providers, sender, parts)
+
+
+def receipts_producer(settings: Settings) -> AIOKafkaProducer:
+    """For receipts outside a transaction: what is acknowledged is on all replicas, and there once."""
+    return AIOKafkaProducer(
+        bootstrap_servers=settings.kafka,
+        acks="all",
+        # Tansu has no idempotent producer (DESIGN section 10).
+        enable_idempotence=settings.guarantee == "exactly_once",
+        request_timeout_ms=REQUEST_TIMEOUT_MS,
+        max_request_size=settings.max_record_bytes * 2,
+    )

@@ -1,0 +1,42 @@
+"""Evidence for the proposals of a batch, looked up side by side.
+
+Promise: while nobody answers, /readyz says so and nothing is decided. Source: DESIGN section 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ticketgate.agents.funnel.evidence import Evidence, Lookup, LookupUnavailable, look_up
+from ticketgate.codecs.proposal import Proposal
+from ticketgate.streams.readiness import Readiness
+
+# Look-ups of a process that are under way at once.
+MOST_LOOKUPS = 16
+
+
+class Evidences:
+    """Looks evidence up and tells /readyz while nobody answers."""
+
+    def __init__(self, lookup: Lookup, readiness: Readiness) -> None:
+        self._lookup, self._readiness = lookup, readiness
+        self._slots = asyncio.Semaphore(MOST_LOOKUPS)
+
+    async def of(self, proposals: Sequence[Proposal]) -> list[Evidence]:
+        """The evidence of each, in order. Raises LookupUnavailable."""
+        found = await asyncio.gather(*map(self._one, proposals), return_exceptions=True)
+        evidence: list[Evidence] = []
+        for each in found:
+            if isinstance(each, LookupUnavailable):
+                self._readiness.wait("lookup", str(each))
+            if isinstance(each, BaseException):
+                raise each
+            evidence.append(each)
+        if proposals:
+            self._readiness.work("lookup")
+        return evidence
+
+    async def _one(self, proposal: Proposal) -> Evidence:
+        async with self._slots:
+            return await look_up(proposal, self._lookup)

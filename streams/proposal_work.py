@@ -1,0 +1,128 @@
+"""What a lane does with proposals: evidence looked up, the gates of the funnel, the attempts before.
+
+Promise: one outcome a proposal. An attempt is written down before its verdict is committed, so that a budget counts
+every attempt that may have been committed. While nobody answers a look-up, nothing is decided and the lane waits.
+Source: DESIGN section 7.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ticketgate.agents.funnel.catalogue import Catalogue
+from ticketgate.agents.funnel.evidence import Evidence
+from ticketgate.agents.funnel.history import CaseBook
+from ticketgate.agents.funnel.judge import Judged, judge
+from ticketgate.codecs.identity import Coordinate, IdempotencyKey
+from ticketgate.codecs.proposal import Proposal
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+from ticketgate.store.attempts import AttemptHistory, case_key
+from ticketgate.store.tokens import LaneToken
+from ticketgate.streams.case_records import CaseWriter
+from ticketgate.streams.evidences import Evidences
+from ticketgate.streams.intake import Arrival
+from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.transaction import Outgoing
+
+log = logging.getLogger(__name__)
+
+# Another lane writes to the same case between reading and recording; each round has one winner at least.
+MOST_ROUNDS = 8
+
+
+class AttemptsContested(Exception):
+    """Other lanes wrote to the same cases again and again. Nothing is decided; the lane reopens."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCase:
+    """How one attempt ended, and on which evidence. A collision was neither looked up nor judged."""
+
+    verdict: Verdict
+    judged: Judged | None = None
+    evidence: Evidence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalWork:
+    """The `Work` of the role `propose`. clock: the moment to judge for, which is Redis' and no worker's."""
+
+    catalogue: Catalogue
+    evidences: Evidences
+    history: AttemptHistory
+    namespace: str
+    clock: Callable[[], Awaitable[datetime]]
+    writer: CaseWriter
+    telemetry: Telemetry
+
+    async def decide(
+        self, arrivals: Sequence[Arrival[Proposal]], *, hangs: Mapping[int, int], token: LaneToken
+    ) -> Sequence[JudgedCase]:
+        """One outcome a proposal, in order. Raises LookupUnavailable, and errors of the store."""
+        if not arrivals:
+            return ()
+        evidence = await self.evidences.of([arrival.document for arrival in arrivals])
+        cases = [case_key(self.namespace, arrival.document) for arrival in arrivals]
+        for _ in range(MOST_ROUNDS):
+            at = await self.clock()
+            book = CaseBook(self.namespace, await self.history.read(cases))
+            outcomes = [
+                self._judge(arrival, found, book, at)
+                for arrival, found in zip(arrivals, evidence, strict=True)
+            ]
+            if not await self.history.record(book.news(), token=token):
+                return outcomes
+        raise AttemptsContested
+
+    def collided(self, arrival: Arrival[Proposal], owner: Coordinate) -> JudgedCase:
+        """To review, without judging."""
+        reason = f"this attempt was made before and said something else, at {owner}"
+        return JudgedCase(
+            Verdict(Status.REVIEW, Stage.IDENTITY, (reason,), "a person compares the two attempts")
+        )
+
+    def write(
+        self, arrival: Arrival[Proposal], outcome: JudgedCase, *, key: IdempotencyKey, at: datetime
+    ) -> Sequence[Outgoing]:
+        """The case's decision, and its receipt."""
+        return self.writer.write(
+            arrival,
+            outcome.verdict,
+            judged=outcome.judged,
+            evidence=outcome.evidence,
+            key=key,
+            at=at,
+        )
+
+    def count(self, outcomes: Sequence[JudgedCase]) -> None:
+        """Count verdicts and repairs."""
+        for outcome in outcomes:
+            self.telemetry.judged(outcome.verdict)
+            if outcome.judged is not None and outcome.judged.repair is not None:
+                repair = outcome.judged.repair
+                self.telemetry.repair(repair.stage, repair.stop_reason or "granted")
+
+    def _judge(
+        self, arrival: Arrival[Proposal], evidence: Evidence, book: CaseBook, at: datetime
+    ) -> JudgedCase:
+        proposal, coordinate = arrival.document, arrival.claim.coordinate
+        try:
+            judged = judge(
+                proposal,
+                catalogue=self.catalogue,
+                evidence=evidence,
+                at=at,
+                namespace=self.namespace,
+                committed=book.before(proposal, coordinate),
+                observe=self.telemetry.gate,
+            )
+        except Exception as err:
+            # A fault of ours must not hold the partition up; nothing is let through for it.
+            log.exception("judging %s failed", coordinate)
+            reasons = (f"judging failed: {type(err).__name__}",)
+            return JudgedCase(Verdict(Status.REVIEW, Stage.POLICY, reasons, "a person decides"))
+        book.add(proposal, coordinate, judged)
+        return JudgedCase(judged.verdict, judged, evidence)

@@ -1,0 +1,54 @@
+"""The second look at a case, just before its effect is sent: evidence looked up anew, every gate again.
+
+Promise: a permission revoked, a request superseded or a precondition broken since the decision stops the effect. A
+policy's effect has no such gates: its policy let it through, and nobody is asked again. Source: DESIGN section 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from ticketgate.agents.effects.ledger import Order
+from ticketgate.agents.funnel.catalogue import Catalogue
+from ticketgate.agents.funnel.judge import judge_again
+from ticketgate.codecs.malformed import Malformed
+from ticketgate.codecs.proposal import read_proposal
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+from ticketgate.streams.evidences import Evidences
+from ticketgate.streams.telemetry import Telemetry
+
+NEXT_STEP = "nothing is sent; a person looks why the case cannot be judged here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondLook:
+    """catalogue, evidences: None where the funnel file has none. clock: the moment to judge for, which is Redis'."""
+
+    catalogue: Catalogue | None
+    evidences: Evidences | None
+    clock: Callable[[], Awaitable[datetime]]
+    telemetry: Telemetry
+
+    async def at(self, order: Order) -> Verdict | None:
+        """What stands against the effect now; None lets it go. Raises LookupUnavailable and redis-py's errors."""
+        if order.proposal is None:
+            return None
+        if self.catalogue is None or self.evidences is None:
+            return _cannot("no_catalogue")
+        proposal = read_proposal(dict(order.proposal))
+        if isinstance(proposal, Malformed):
+            return _cannot(f"proposal_unreadable:{proposal.reason}")
+        (evidence,) = await self.evidences.of([proposal])
+        return judge_again(
+            proposal,
+            catalogue=self.catalogue,
+            evidence=evidence,
+            at=await self.clock(),
+            observe=self.telemetry.gate,
+        )
+
+
+def _cannot(reason: str) -> Verdict:
+    return Verdict(Status.REVIEW, Stage.TOOL_CATALOGUE, (reason,), NEXT_STEP)
