@@ -15,6 +15,14 @@ from ticketgate.codecs.answers import (
     check_answers,
     confidence,
 )
+from ticketgate.codecs.case_decision import (
+    CASE_DECISION_SCHEMA,
+    CaseDecision,
+    ProposedCall,
+    decode_case_decision,
+    read_case_decision,
+    read_dispatched,
+)
 from ticketgate.codecs.decision import (
     DECISION_SCHEMA,
     DecisionRecord,
@@ -24,7 +32,14 @@ from ticketgate.codecs.decision import (
     Violation,
     read_decision,
 )
-from ticketgate.codecs.headers import Header, dead_letter_headers, decision_headers, foreign, header
+from ticketgate.codecs.headers import (
+    Header,
+    dead_letter_headers,
+    decision_headers,
+    foreign,
+    header,
+    receipt_headers,
+)
 from ticketgate.codecs.identity import (
     Coordinate,
     Fingerprint,
@@ -32,11 +47,21 @@ from ticketgate.codecs.identity import (
     collision_key,
     effect_key,
     fingerprint,
+    proposal_fingerprint,
     proposal_key,
     settlement_key,
     ticket_key,
 )
-from ticketgate.codecs.pieces import Effect
+from ticketgate.codecs.pieces import CatalogueRef, Effect
+from ticketgate.codecs.proposal import (
+    PROPOSAL_SCHEMA,
+    Proposal,
+    ProposerModel,
+    Request,
+    Signed,
+    decode_proposal,
+    read_proposal,
+)
 from ticketgate.codecs.questions import (
     ChoiceQuestion,
     NoulQuestion,
@@ -46,6 +71,19 @@ from ticketgate.codecs.questions import (
     read_question,
     read_questions,
 )
+from ticketgate.codecs.receipt import (
+    RECEIPT_SCHEMA,
+    DecisionReceipt,
+    EffectReceipt,
+    EffectState,
+    EffectStatus,
+    RepairReceipt,
+    SettledBy,
+    StopReason,
+    decode_receipt,
+    read_receipt,
+    receipt_key,
+)
 from ticketgate.codecs.strict import DEFAULT_MAX_BYTES, JsonValue, Malformed, canonical, decode, encode
 from ticketgate.codecs.tagged import tag_non_finite
 from ticketgate.codecs.ticket import TICKET_SCHEMA, Ticket, decode_ticket, is_empty_state, read_ticket
@@ -53,15 +91,24 @@ from ticketgate.codecs.times import from_epoch_ms, rfc3339
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 __all__ = [
+    "CASE_DECISION_SCHEMA",
     "DECISION_SCHEMA",
     "DEFAULT_MAX_BYTES",
+    "PROPOSAL_SCHEMA",
+    "RECEIPT_SCHEMA",
     "TICKET_SCHEMA",
     "Answer",
+    "CaseDecision",
+    "CatalogueRef",
     "ChoiceAnswer",
     "ChoiceQuestion",
     "Coordinate",
+    "DecisionReceipt",
     "DecisionRecord",
     "Effect",
+    "EffectReceipt",
+    "EffectState",
+    "EffectStatus",
     "Fingerprint",
     "Header",
     "IdempotencyKey",
@@ -72,12 +119,20 @@ __all__ = [
     "NoulQuestion",
     "PolicyRef",
     "Probability",
+    "Proposal",
+    "ProposedCall",
+    "ProposerModel",
     "Question",
     "QuestionError",
+    "RepairReceipt",
+    "Request",
     "ScoreAnswer",
     "ScoreQuestion",
+    "SettledBy",
+    "Signed",
     "Stage",
     "Status",
+    "StopReason",
     "Ticket",
     "Verdict",
     "Violation",
@@ -90,6 +145,9 @@ __all__ = [
     "dead_letter_headers",
     "decision_headers",
     "decode",
+    "decode_case_decision",
+    "decode_proposal",
+    "decode_receipt",
     "decode_ticket",
     "effect_key",
     "encode",
@@ -98,11 +156,18 @@ __all__ = [
     "from_epoch_ms",
     "header",
     "is_empty_state",
+    "proposal_fingerprint",
     "proposal_key",
+    "read_case_decision",
     "read_decision",
+    "read_dispatched",
+    "read_proposal",
     "read_question",
     "read_questions",
+    "read_receipt",
     "read_ticket",
+    "receipt_headers",
+    "receipt_key",
     "rfc3339",
     "settlement_key",
     "tag_non_finite",

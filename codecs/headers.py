@@ -28,6 +28,7 @@ __all__ = [
     "foreign",
     "has_readable_name",
     "header",
+    "receipt_headers",
     "record_headers",
     "unreadable_headers",
 ]
@@ -84,6 +85,24 @@ def decision_headers(record: _Identified, *, schema: str = "decision/1") -> tupl
         coordinate=record.coordinate,
         schema=schema,
     )
+
+
+class _Receipt(Protocol):
+    """What a decision or effect receipt has."""
+
+    @property
+    def idempotency_key(self) -> str | None: ...
+    @property
+    def source(self) -> Coordinate | None: ...
+
+
+def receipt_headers(receipt: _Receipt, *, schema: str = "receipt/1") -> tuple[Header, ...]:
+    """Our headers on a receipt, as far as it says: its effect's or attempt's key, and where lies what it is of.
+
+    Without a fingerprint, so that nothing takes a receipt for the record that a claim rests on.
+    """
+    given = ((IDEMPOTENCY_KEY, receipt.idempotency_key), (COORDINATE, receipt.source), (SCHEMA, schema))
+    return tuple((name, str(value).encode("utf-8")) for name, value in given if value is not None)
 
 
 def record_headers(

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, WithJsonSchema, with_config
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.shape import IGNORE_UNKNOWN
 from ticketgate.codecs.strict import JsonValue
-from ticketgate.codecs.times import require_rfc3339
+from ticketgate.codecs.times import parse_rfc3339, require_rfc3339, rfc3339
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from typing_extensions import TypedDict
 
@@ -27,7 +28,10 @@ __all__ = [
     "VerdictDocument",
     "coordinate_json",
     "effects_json",
+    "moment_json",
+    "read_coordinate",
     "read_effects",
+    "read_moment",
     "read_verdict",
     "verdict_json",
 ]
@@ -124,3 +128,18 @@ def read_effects(checked: Iterable[EffectDocument]) -> tuple[Effect, ...]:
 def coordinate_json(coordinate: Coordinate) -> dict[str, JsonValue]:
     """A coordinate as records carry it."""
     return {"topic": coordinate.topic, "partition": coordinate.partition, "offset": coordinate.offset}
+
+
+def read_coordinate(checked: CoordinateDocument | None) -> Coordinate | None:
+    """The coordinate that a checked document is; None for none."""
+    return None if checked is None else Coordinate(checked["topic"], checked["partition"], checked["offset"])
+
+
+def moment_json(moment: datetime | None) -> str | None:
+    """A moment as records carry it."""
+    return None if moment is None else rfc3339(moment)
+
+
+def read_moment(text: str | None) -> datetime | None:
+    """The moment that a checked text writes; None for none. Raises ValueError if it is none."""
+    return None if text is None else parse_rfc3339(text)

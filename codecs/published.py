@@ -11,17 +11,31 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
+from ticketgate.codecs.case_decision import CASE_DECISION_SCHEMA, CaseDecisionDocument
 from ticketgate.codecs.decision import DECISION_SCHEMA, DecisionDocument
+from ticketgate.codecs.effect_receipt import EffectReceiptDocument
+from ticketgate.codecs.proposal import PROPOSAL_SCHEMA, ProposalDocument
+from ticketgate.codecs.receipt import RECEIPT_SCHEMA, DecisionReceiptDocument
 from ticketgate.codecs.ticket import TICKET_SCHEMA, TicketDocument
 
 __all__ = ["json_schema", "schema_files", "write_schemas"]
 
-_DOCUMENTS: dict[str, Any] = {TICKET_SCHEMA: TicketDocument, DECISION_SCHEMA: DecisionDocument}
+ReceiptDocument = Annotated[
+    DecisionReceiptDocument | EffectReceiptDocument, Field(title=RECEIPT_SCHEMA, discriminator="kind")
+]
+
+_DOCUMENTS: dict[str, Any] = {
+    TICKET_SCHEMA: TicketDocument,
+    DECISION_SCHEMA: DecisionDocument,
+    PROPOSAL_SCHEMA: ProposalDocument,
+    CASE_DECISION_SCHEMA: CaseDecisionDocument,
+    RECEIPT_SCHEMA: ReceiptDocument,
+}
 
 
 class _Plain(GenerateJsonSchema):

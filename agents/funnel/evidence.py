@@ -98,11 +98,12 @@ class Evidence:
     unreadable: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Authority and world, whole, as a case's record carries them."""
-        return {
+        """Authority and world, whole, as a case's record carries them; `unreadable` only if anything is."""
+        evidence: dict[str, JsonValue] = {
             "authority": None if self.authority is None else self.authority.to_json(),
             "world": self.world.to_json(),
         }
+        return evidence | {"unreadable": [*self.unreadable]} if self.unreadable else evidence
 
 
 class LookupUnavailable(Exception):
