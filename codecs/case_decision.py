@@ -71,7 +71,9 @@ class ProposedCall:
     def to_json(self) -> dict[str, JsonValue]:
         """As a JSON object; `signed` only if there is any."""
         record: dict[str, JsonValue] = {"call": self.call, "request": self.request.to_json()}
-        return record if self.signed == UNSIGNED else record | {"signed": self.signed.to_json()}
+        if self.signed != UNSIGNED:
+            record["signed"] = self.signed.to_json()
+        return record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +238,9 @@ def _read_version_1(value: dict[str, JsonValue]) -> CaseDecision | Malformed:
 
 def _evidence(checked: EvidenceDocument) -> dict[str, JsonValue]:
     evidence: dict[str, JsonValue] = {"authority": checked["authority"], "world": checked["world"]}
-    return evidence | {"unreadable": [*checked["unreadable"]]} if "unreadable" in checked else evidence
+    if "unreadable" in checked:
+        evidence["unreadable"] = [*checked["unreadable"]]
+    return evidence
 
 
 def _proposed(checked: ProposedCallDocument) -> ProposedCall:

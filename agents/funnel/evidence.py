@@ -103,7 +103,9 @@ class Evidence:
             "authority": None if self.authority is None else self.authority.to_json(),
             "world": self.world.to_json(),
         }
-        return evidence | {"unreadable": [*self.unreadable]} if self.unreadable else evidence
+        if self.unreadable:
+            evidence["unreadable"] = [*self.unreadable]
+        return evidence
 
 
 class LookupUnavailable(Exception):

@@ -108,9 +108,10 @@ def test_a_wrong_model_or_token_is_refused_by_its_field(field: str, value: Any) 
 
 
 def test_a_fingerprint_is_of_the_call_and_the_whole_request_alone() -> None:
+    # Pinned: claims rest on it.
     mine = proposal_fingerprint(proposal())
 
-    assert mine == "205471d2ee036e99fa615cbb2d793fdb32d25315375e846be84357369087dd51"  # pinned: claims rest on it
+    assert mine == "205471d2ee036e99fa615cbb2d793fdb32d25315375e846be84357369087dd51"
     same = [
         proposal(model=ProposerModel("m")),
         proposal(signed=Signed(world="e30.e30.c2ln")),
