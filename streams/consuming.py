@@ -128,6 +128,7 @@ class Consuming:
     def _new_lane(self, source: TopicPartition) -> Lane:
         parts, consumer = self._parts, self._require_consumer()
         membership = Membership(consumer)
+        is_effects = self.topics.role == "effects"
         return Lane(
             source,
             consumer=consumer,
@@ -139,7 +140,8 @@ class Consuming:
                 hangs=parts.hangs,
                 durability=parts.durability,
                 check_conditions=self._conditions.check,
-                rebuild="ledger rebuild" if self.topics.role == "effects" else "claims rebuild",
+                rebuild="ledger rebuild" if is_effects else "claims rebuild",
+                commits_before_acting=is_effects,
             ),
             output=self._new_output(source, consumer),
             passing=parts.passing,

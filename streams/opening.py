@@ -50,7 +50,8 @@ class Start:
 
 class Opening:
     """What a lane reads before it takes records. `check_conditions` raises `ConditionFailed`; `rebuild` is the command
-    that restores what Redis lost."""
+    that restores what Redis lost. `commits_before_acting`: the role commits its position before it has got past any
+    record, so an offset without a mark says that Redis was emptied, however low it is."""
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class Opening:
         durability: Durability,
         check_conditions: Callable[[], Awaitable[None]],
         rebuild: str = "claims rebuild",
+        commits_before_acting: bool = False,
     ) -> None:
         self._consumer = consumer
         self._membership = membership
@@ -72,6 +74,7 @@ class Opening:
         self._hangs = hangs
         self._check_conditions = check_conditions
         self._rebuild = rebuild
+        self._no_mark = -1 if commits_before_acting else 0
 
     async def take_token(self, source: TopicPartition) -> LaneToken:
         """The right to write to Redis for the partition, to be taken before the fence: whoever commits must be sure
@@ -120,11 +123,12 @@ class Opening:
         )
         # Claims are shared by all partitions: one that lost its own says that others may have lost theirs.
         for each, offset in sorted(offsets.items()):
-            claimed = marks[each.partition].claimed or 0
+            mark = marks[each.partition].claimed
+            claimed = self._no_mark if mark is None else mark
             if offset is not None and offset > claimed:
                 raise LaneRefusal(
                     "claims_lost",
-                    f"{each.topic}:{each.partition} is committed to {offset}, claimed only to {claimed}:"
+                    f"{each.topic}:{each.partition} is committed to {offset}, claimed only to {max(0, claimed)}:"
                     " Redis has lost claims",
                     f"run `ticketgate {self._rebuild}`",
                 )

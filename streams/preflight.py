@@ -10,6 +10,7 @@ from pathlib import Path
 
 from redis.exceptions import RedisError
 from ticketgate.agents.funnel.funnel_file import FunnelFile, FunnelFileError, load_funnel_file
+from ticketgate.agents.funnel.release import require_release
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
 from ticketgate.store.connect import connect
@@ -51,6 +52,8 @@ def require_funnel(settings: Settings) -> FunnelFile:
         raise FunnelFileError(
             str(file.path), "no tools, so there is no effect to carry out", "add tools and their providers"
         )
+    if "effects" in settings.roles:
+        require_release(file)
     return file
 
 
