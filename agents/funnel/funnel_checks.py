@@ -138,10 +138,11 @@ def _url_faults(place: Place, url: str) -> Iterator[Fault]:
     told = dotted(place)
     try:
         parts = urlsplit(url)
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_url = False
-    if not is_url or url != url.strip() or any(char.isspace() for char in url):
+        yield place, f"{told} is no URL", "write it as http://HOST:PORT/PATH"
+        return
+    if not is_url or any(char.isspace() for char in url):
         yield place, f"{told} is no URL", "write it as http://HOST:PORT/PATH"
     elif parts.username is not None or parts.password is not None:
         yield place, f"{told} carries a password", "name its variable in token_env"

@@ -108,7 +108,8 @@ class HttpProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisProvider:
-    """A ledger in Redis, which is its own provider: idempotent by key, read back, settled at once."""
+    """A ledger in Redis, which is its own provider: idempotent by key, read back, settled at once. prefix: what its
+    hash's name begins with, such as `payments:`."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -116,6 +117,7 @@ class RedisProvider:
     prefix: _Text
     url: _Text | None = None
     url_env: _Variable | None = None
+    timeout_s: _Timeout = 5.0
 
 
 ProviderSpec = Annotated[HttpProvider | RedisProvider, Field(discriminator="adapter")]

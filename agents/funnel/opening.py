@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ticketgate.agents.effects.port import EffectPort
@@ -17,7 +19,7 @@ from ticketgate.agents.funnel.funnel_specs import (
     FunnelFileError,
     HttpLookup,
     HttpProvider,
-    LookupSpecs,
+    LookupSpec,
     RedisLookup,
     RedisProvider,
     SignedLookup,
@@ -71,16 +73,41 @@ def open_lookup(file: FunnelFile, *, now: Clock = _utc_now) -> SourcedLookup:
     specs = file.lookup
     if specs is None:
         raise FunnelFileError(str(file.path), "no lookup", "add lookup.authority and lookup.world")
-    return SourcedLookup(_authority_source(file, specs, now), _world_source(file, specs, now))
+    with _refusing(file, "lookup.authority"):
+        authority = _authority_source(file, specs.authority, now)
+    with _refusing(file, "lookup.world"):
+        world = _world_source(file, specs.world, now)
+    return SourcedLookup(authority, world)
 
 
 def open_providers(file: FunnelFile) -> OpenProviders:
     """The ports of the providers that the file declares, by name. Raises FunnelFileError."""
-    return OpenProviders({name: _port(file, name, spec) for name, spec in file.providers.items()})
+    ports: dict[str, EffectPort] = {}
+    for name, spec in file.providers.items():
+        with _refusing(file, f"providers.{name}"):
+            ports[name] = _port(spec)
+    return OpenProviders(ports)
 
 
-def _authority_source(file: FunnelFile, specs: LookupSpecs, now: Clock) -> AuthoritySource:
-    spec, place = specs.authority, "lookup.authority"
+class _Unusable(ValueError):
+    """What the file names cannot be used: what, and the way out."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+
+
+@contextmanager
+def _refusing(file: FunnelFile, place: str) -> Iterator[None]:
+    """Say where in which file stands what cannot be used."""
+    try:
+        yield
+    except ValueError as err:
+        remedy = err.remedy if isinstance(err, _Unusable) else "mend it in the funnel file"
+        raise FunnelFileError(str(file.path), f"{place}: {err}", remedy) from err
+
+
+def _authority_source(file: FunnelFile, spec: LookupSpec, now: Clock) -> AuthoritySource:
     if isinstance(spec, HttpLookup):
         from ticketgate.agents.funnel.lookups.http import HttpAuthority
 
@@ -88,24 +115,23 @@ def _authority_source(file: FunnelFile, specs: LookupSpecs, now: Clock) -> Autho
             url=Template.read(spec.url, must=("actor_id",)),
             timeout_s=spec.timeout_s,
             max_bytes=spec.max_bytes,
-            token=_secret(file, place, spec.token_env),
+            token=_secret(spec.token_env),
         )
     if isinstance(spec, RedisLookup):
         from ticketgate.agents.funnel.lookups.redis import RedisAuthority
 
         return RedisAuthority(
-            url=_redis_url(file, place, spec),
+            url=_redis_url(spec),
             key=Template.read(spec.key, must=("actor_id",)),
             timeout_s=spec.timeout_s,
             max_bytes=spec.max_bytes,
         )
     from ticketgate.agents.funnel.lookups.signed import SignedAuthority
 
-    return SignedAuthority(_records(file, place, spec, now))
+    return SignedAuthority(_records(file, spec, now))
 
 
-def _world_source(file: FunnelFile, specs: LookupSpecs, now: Clock) -> WorldSource:
-    spec, place = specs.world, "lookup.world"
+def _world_source(file: FunnelFile, spec: LookupSpec, now: Clock) -> WorldSource:
     if isinstance(spec, HttpLookup):
         from ticketgate.agents.funnel.lookups.http import HttpWorld
 
@@ -113,49 +139,43 @@ def _world_source(file: FunnelFile, specs: LookupSpecs, now: Clock) -> WorldSour
             url=spec.url,
             timeout_s=spec.timeout_s,
             max_bytes=spec.max_bytes,
-            token=_secret(file, place, spec.token_env),
+            token=_secret(spec.token_env),
         )
     if isinstance(spec, RedisLookup):
         from ticketgate.agents.funnel.lookups.redis import RedisWorld
 
         return RedisWorld(
-            url=_redis_url(file, place, spec),
+            url=_redis_url(spec),
             key=Template.read(spec.key, may=(*PLACES, "values.")),
             timeout_s=spec.timeout_s,
             max_bytes=spec.max_bytes,
         )
     from ticketgate.agents.funnel.lookups.signed import SignedWorld
 
-    return SignedWorld(_records(file, place, spec, now))
+    return SignedWorld(_records(file, spec, now))
 
 
-def _records(file: FunnelFile, place: str, spec: SignedLookup, now: Clock) -> SignedRecords:
-    try:
-        from ticketgate.agents.funnel.lookups.signed import SignedRecords, UnusableKey
-    except ModuleNotFoundError as err:
-        raise _refused(file, place, f"{err.name} is not installed", "install ticketgate anew") from err
-    keys = [_key(file, place, name) for name in spec.key_files]
-    if (secret := _secret(file, place, spec.key_env)) is not None:
+def _records(file: FunnelFile, spec: SignedLookup, now: Clock) -> SignedRecords:
+    from ticketgate.agents.funnel.lookups.signed import SignedRecords
+
+    keys = [_key(file.path.parent / name) for name in spec.key_files]
+    if (secret := _secret(spec.key_env)) is not None:
         keys.append(secret.encode())
-    try:
-        return SignedRecords(
-            keys=keys,
-            algorithms=spec.algorithms,
-            now=now,
-            max_lifetime_s=spec.max_lifetime_s,
-            issuer=spec.issuer,
-            audience=spec.audience,
-        )
-    except UnusableKey as err:
-        raise _refused(file, place, str(err), "name a key of the listed algorithms") from err
+    return SignedRecords(
+        keys=keys,
+        algorithms=spec.algorithms,
+        now=now,
+        max_lifetime_s=spec.max_lifetime_s,
+        issuer=spec.issuer,
+        audience=spec.audience,
+    )
 
 
-def _port(file: FunnelFile, name: str, spec: HttpProvider | RedisProvider) -> EffectPort:
-    place = f"providers.{name}"
+def _port(spec: HttpProvider | RedisProvider) -> EffectPort:
     if isinstance(spec, RedisProvider):
         from ticketgate.agents.effects.redis import RedisPort
 
-        return RedisPort(url=_redis_url(file, place, spec), prefix=spec.prefix)
+        return RedisPort(url=_redis_url(spec), prefix=spec.prefix, timeout_s=spec.timeout_s)
     from ticketgate.agents.effects.http import HttpPort
 
     return HttpPort(
@@ -164,41 +184,32 @@ def _port(file: FunnelFile, name: str, spec: HttpProvider | RedisProvider) -> Ef
         is_idempotent_by_key=spec.idempotent_by_key,
         settle_s=spec.settle_s or 0.0,
         timeout_s=spec.timeout_s,
-        token=_secret(file, place, spec.token_env),
+        token=_secret(spec.token_env),
     )
 
 
-def _key(file: FunnelFile, place: str, name: str) -> bytes:
-    path = file.path.parent / name
+def _key(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as err:
         what = f"the key file {path} cannot be read: {err.strerror or err}"
-        raise _refused(file, place, what, "name a readable PEM file") from err
+        raise _Unusable(what, "name a readable PEM file") from err
 
 
-def _redis_url(file: FunnelFile, place: str, spec: RedisLookup | RedisProvider) -> str:
+def _redis_url(spec: RedisLookup | RedisProvider) -> str:
     if spec.url is not None:
         return spec.url
-    url = _secret(file, place, spec.url_env) or ""
+    url = _secret(spec.url_env) or ""
     if not url.startswith(("redis://", "rediss://", "unix://")):
         # Not shown: it may carry the password.
-        raise _refused(
-            file, place, f"{spec.url_env} holds no URL of a Redis", "write it as redis://HOST:PORT/DB"
-        )
+        raise _Unusable(f"{spec.url_env} holds no URL of a Redis", "write it as redis://HOST:PORT/DB")
     return url
 
 
-def _secret(file: FunnelFile, place: str, variable: str | None) -> str | None:
+def _secret(variable: str | None) -> str | None:
     if variable is None:
         return None
-    value = os.environ.get(variable, "")
-    if not value.strip() or not value.isprintable():
-        raise _refused(
-            file, place, f"the environment variable {variable} is not set to one line of text", "set it"
-        )
-    return value.strip()
-
-
-def _refused(file: FunnelFile, place: str, what: str, remedy: str) -> FunnelFileError:
-    return FunnelFileError(str(file.path), f"{place}: {what}", remedy)
+    value = os.environ.get(variable, "").strip()
+    if not value or not value.isprintable():
+        raise _Unusable(f"the environment variable {variable} is not set to one line of text", "set it")
+    return value

@@ -64,6 +64,6 @@ def _lines(file: FunnelFile, tools: Sequence[ToolRelease], findings: Sequence[Re
         for found in findings
         if found.code not in ("missing", "contradicted")
     ]
-    automatic = sum(each.automatic for each in tools)
-    lines.append(f"{file.path.name}: {len(tools)} tools, {automatic} automatic, {len(findings)} findings")
+    counted = f"{len(tools)} tool{'' if len(tools) == 1 else 's'}, {sum(each.automatic for each in tools)} automatic"
+    lines.append(f"{file.path.name}: {counted}, {len(findings)} finding{'' if len(findings) == 1 else 's'}")
     return lines

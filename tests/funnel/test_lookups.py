@@ -298,10 +298,10 @@ def test_two_proposals_of_different_parts_never_share_a_key() -> None:
 
 async def test_what_was_looked_up_is_told_as_it_can_be_read_again() -> None:
     class Both:
-        async def authority(self, _: Proposal) -> Authority | None:
+        async def authority(self, proposal: Proposal) -> Authority | None:
             return authority(version="a7")
 
-        async def world(self, _: Proposal) -> World:
+        async def world(self, proposal: Proposal) -> World:
             return World(facts={"b": "1"}, request_version=2, version="w3")
 
     evidence = await look_up(proposal(), Both())

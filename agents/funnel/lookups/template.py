@@ -37,7 +37,7 @@ class Template:
         known = (*must, *may)
         for place in places:
             is_value = place.startswith(_VALUES) and len(place) > len(_VALUES) and _VALUES in known
-            if place not in known and not is_value:
+            if (place not in known or place == _VALUES) and not is_value:
                 told = ", ".join(f"{{{each}NAME}}" if each == _VALUES else f"{{{each}}}" for each in known)
                 raise TemplateError(f"has no place {{{place}}}; there are {told}")
         if "{" in _PLACE.sub("", text) or "}" in _PLACE.sub("", text):
