@@ -39,7 +39,8 @@ class NotHeld(Exception):
 
 
 class Reconciler:
-    """Looks at what is due. `judge_again` None: no case's effect is sent a second time."""
+    """Looks at what is due. `judge_again` None: no case's effect is sent a second time. `is_sending` False: none at
+    all is; it only reads back."""
 
     def __init__(
         self,
@@ -48,11 +49,13 @@ class Reconciler:
         *,
         judge_again: JudgeAgain | None,
         announce: Announce,
+        is_sending: bool = True,
     ) -> None:
         self._ledger = ledger
         self._executor = executor
         self._judge_again = judge_again
         self._announce = announce
+        self._is_sending = is_sending
 
     async def run_once(self, limit: int = 100) -> list[Entry]:
         """Look at what is due, up to `limit`; the entries that were looked at, as they stand now.
@@ -73,7 +76,8 @@ class Reconciler:
             if looked.sequence != entry.sequence:
                 await self._tell(looked)
             is_absent_now = isinstance(found, NotFound) and found.is_authoritative
-            if not is_absent_now or not may_resend(looked, self._executor.port(looked)):
+            is_to_be_sent = self._is_sending and is_absent_now
+            if not is_to_be_sent or not may_resend(looked, self._executor.port(looked)):
                 return looked
             return await self._resend(looked)
         except (ProviderMissing, EntryLost) as err:

@@ -30,6 +30,8 @@ COMMANDS = {
     "release": ("release", "Say which effects may be automatic, and what must stand for it."),
     "audit": ("audit", "Account for every input: duplicate, missing, pending."),
     "claims": ("claims", "Show a claim, or rebuild lost claims from the outputs."),
+    "reconcile": ("reconcile", "List effects whose outcome is open; read them back or settle one."),
+    "ledger": ("ledger", "Show an effect, or rebuild the ledger from the receipts."),
     "replay": ("replay", "Set the group's offsets back on purpose."),
     "dead-letter": ("dead_letter", "List what could not be read, and send it again."),
 }

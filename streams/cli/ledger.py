@@ -1,0 +1,133 @@
+"""`ticketgate ledger`: look an effect up, or rebuild the ledger after Redis lost it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
+from ticketgate.streams.cli.steps import Progress, steps
+from ticketgate.streams.settings import Settings
+
+if TYPE_CHECKING:
+    from ticketgate.streams.ledger_rebuild import LedgerRebuild
+
+
+@click.group("ledger")
+def command() -> None:
+    """The ledger that says how far each effect is."""
+
+
+# --- show -------------------------------------------------------------------------------------------------------
+
+
+@command.command("show")
+@click.argument("key")
+@json_flag
+@settings_flags("redis", "namespace")
+def show(key: str, as_json: bool, settings: Settings) -> int:
+    """Show the effect of KEY (a decision's effect names it): its state, and what is known of it.
+
+    Exit code 0 if there is one, 3 if not.
+    """
+    found = asyncio.run(_show(settings, key))
+    if as_json:
+        print_json({"key": key, "effect": found})
+    elif found is None:
+        click.echo(f"no effect {key} is in the ledger")
+    else:
+        for name, value in found.items():
+            click.echo(f"{name.replace('_', ' ')}: {'none' if value is None else value}")
+    return EXIT_FINDINGS if found is None else 0
+
+
+async def _show(settings: Settings, key: str) -> dict[str, object] | None:
+    from ticketgate.streams.cli.reconcile import to_json
+    from ticketgate.streams.cli.redis import open_redis
+    from ticketgate.streams.effect_ledger import open_ledger
+
+    async with open_redis(settings) as redis:
+        entry = await open_ledger(settings, redis).read(key)
+        return None if entry is None else to_json(entry)
+
+
+# --- rebuild ----------------------------------------------------------------------------------------------------
+
+
+@command.command("rebuild")
+@click.option("--dry-run", is_flag=True, help="Say what would be restored; change nothing.")
+@json_flag
+@settings_flags("kafka", "redis", "namespace", "group")
+def rebuild(dry_run: bool, as_json: bool, settings: Settings) -> int:
+    """Restore the effects that Redis lost, out of their receipts, while no worker of the role `effects` runs. Lanes
+    that refused for a lost ledger open by themselves when the workers are started again.
+
+    An effect that stands is never changed, and a second run changes nothing. What was about to be sent when Redis lost
+    it comes back as unknown: it is read back, and not sent because nobody remembers. Exit code 3 if something
+    is open afterwards whose record in dispatch is gone: should it turn out absent, a person decides.
+    """
+    quiet_libraries()
+    with steps() as progress:
+        done = asyncio.run(_rebuild(settings, dry_run, progress))
+    if as_json:
+        print_json(to_json(done) | {"dry_run": dry_run})
+    else:
+        show_rebuild(done, dry_run=dry_run)
+    return EXIT_FINDINGS if done.without_record else 0
+
+
+async def _rebuild(settings: Settings, dry_run: bool, progress: Progress) -> LedgerRebuild:
+    from ticketgate.streams.cli.redis import open_redis
+    from ticketgate.streams.group import GroupHasMembers
+    from ticketgate.streams.ledger_rebuild import rebuild_ledger
+
+    try:
+        async with open_redis(settings) as redis:
+            return await rebuild_ledger(settings, redis, dry_run=dry_run, progress=progress)
+    except GroupHasMembers as err:
+        raise CommandError(str(err)) from err
+
+
+def to_json(done: LedgerRebuild) -> dict[str, object]:
+    """The counts and the marks."""
+    return {
+        "receipts": done.receipts,
+        "restored": done.effects.restored,
+        "open": done.effects.open,
+        "present": done.effects.present,
+        "expired": done.effects.expired,
+        "unreadable": done.unreadable,
+        "without_record": done.without_record,
+        "marks": [{"partition": each, "to": offset} for each, offset in sorted(done.marks.items())],
+    }
+
+
+def show_rebuild(done: LedgerRebuild, *, dry_run: bool) -> None:
+    """The table for a person, and what is to be done next."""
+    print_table(
+        ("", "count", "meaning"),
+        [
+            ("receipts", f"{done.receipts:,}", "of effects, read"),
+            (
+                "restored",
+                f"{done.effects.restored:,}",
+                "effects set anew" + (" (would be)" if dry_run else ""),
+            ),
+            ("open", f"{done.effects.open:,}", "of these: to be read back"),
+            ("present", f"{done.effects.present:,}", "effects that were there: not changed"),
+            ("expired", f"{done.effects.expired:,}", "effects whose time would be over by now"),
+            ("without record", f"{done.without_record:,}", "open, and gone from dispatch: never sent again"),
+            ("unreadable", f"{done.unreadable:,}", "records that are no receipts: passed over"),
+        ],
+    )
+    for partition, offset in sorted(done.marks.items()):
+        click.echo(f"partition {partition}: marks to at least {offset}")
+    if dry_run:
+        say("nothing was changed")
+    elif done.effects.open:
+        say("start the workers of the role effects, or `ticketgate reconcile --read-back`")
+    else:
+        say("start the workers of the role effects")

@@ -1,0 +1,152 @@
+"""`ledger rebuild`: the ledger of effects of a Redis that lost it, out of the receipts.
+
+    1  no worker of the effects group is at work
+    2  the group's committed offsets, and whose namespace it is
+    3  every receipt committed before an end that is taken after 1: of each effect the last
+    4  what is still open: its record in dispatch, for the gates that judge again before a second sending
+    5  the entries, where none stands
+    6  last of all the marks, on which lanes open
+
+Promise: a crash between any two steps leaves lanes closed, and a second run goes on; what stands is never changed. An
+effect whose last receipt is `prepared` comes back as unknown, and is read back before anything else.
+Relies on: receipts that are kept for as long as entries live. Source: DESIGN section 7, issue 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from aiokafka import ConsumerRecord, TopicPartition
+from redis.asyncio import Redis
+from ticketgate.codecs.receipt import EffectReceipt, decode_receipt
+from ticketgate.store.conditions import bind_identity
+from ticketgate.store.keys import Keys
+from ticketgate.store.ledger_rebuild import Remembered, RestoredEffects, is_still_open, restore
+from ticketgate.store.marks import Position, raise_marks
+from ticketgate.store.rebuild import wait_for_replicas
+from ticketgate.streams.audit_run import Progress
+from ticketgate.streams.broker import describe_broker
+from ticketgate.streams.conditions import namespace_identity
+from ticketgate.streams.dispatched import take_in_dispatched
+from ticketgate.streams.group import committed_offsets, require_no_members
+from ticketgate.streams.roles import role_topics
+from ticketgate.streams.scanning import Scanner, open_scanner
+from ticketgate.streams.settings import Settings, ledger_ttl
+
+# Entries in one round trip to Redis.
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRebuild:
+    """What a rebuild did, or would do. without_record: open effects whose dispatched record is gone; those of them that
+    turn out absent are held and not sent again. marks: the group's offset by partition of dispatch."""
+
+    receipts: int
+    unreadable: int
+    effects: RestoredEffects
+    without_record: int
+    marks: dict[int, int]
+
+
+async def rebuild_ledger(
+    settings: Settings, redis: Redis, *, dry_run: bool, progress: Progress
+) -> LedgerRebuild:
+    """Raises `GroupHasMembers`, `ConditionFailed`, `Unreachable`, `ClaimsNotDurable`, and redis-py's errors."""
+    keys, topics = Keys(settings.namespace), role_topics("effects", settings)
+    if not dry_run:
+        await require_no_members(settings.kafka, topics.group)  # 1
+    async with open_scanner(settings) as scanner:
+        sources = await scanner.partitions(topics.source)
+        committed = await committed_offsets(settings.kafka, topics.group, sources)  # 2
+        if not dry_run:
+            broker = await describe_broker(settings.kafka)
+            identity = namespace_identity(settings, "effects", cluster=broker.cluster)
+            await bind_identity(redis, keys, identity)
+        last = await _last_receipts(settings, scanner, progress)  # 3
+        remembered = await _with_records(settings, scanner, last.by_key.values())  # 4
+    effects = RestoredEffects()
+    for batch in _batches(remembered):  # 5
+        effects += await restore(redis, keys, batch, ttl=ledger_ttl(settings), dry_run=dry_run)
+    marks = {each.partition: offset for each, offset in committed.items() if offset is not None}
+    if not dry_run:
+        await wait_for_replicas(redis, keys, replicas=settings.redis_replicas, timeout=settings.redis_timeout)
+        for partition, offset in marks.items():  # 6
+            await raise_marks(
+                redis, keys, Position(topics.source, partition, claimed=offset, committed=offset)
+            )
+    return LedgerRebuild(
+        receipts=last.receipts,
+        unreadable=last.unreadable,
+        effects=effects,
+        without_record=sum(is_still_open(each.receipt) and not each.is_whole for each in remembered),
+        marks=marks,
+    )
+
+
+class _LastReceipts:
+    """Of each effect the receipt of its furthest step; of two of one step the first."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self.by_key: dict[str, Remembered] = {}
+        self.receipts = 0
+        self.unreadable = 0
+
+    def add(self, record: ConsumerRecord) -> None:
+        """Take a record of the topic in; decision receipts, and those of collisions, say nothing here."""
+        if record.value is None:
+            return
+        receipt = decode_receipt(record.value, max_bytes=max(self._max_bytes, len(record.value)))
+        if not isinstance(receipt, EffectReceipt):
+            self.unreadable += not hasattr(receipt, "to_json")
+            return
+        self.receipts += 1
+        # A collision's receipt has sequence 0: what stands under the key is another effect.
+        stands = self.by_key.get(receipt.idempotency_key)
+        if receipt.sequence > (0 if stands is None else stands.receipt.sequence):
+            self.by_key[receipt.idempotency_key] = Remembered(receipt, record.timestamp)
+
+
+async def _last_receipts(settings: Settings, scanner: Scanner, progress: Progress) -> _LastReceipts:
+    extents = await scanner.extents(await scanner.partitions(settings.topic_receipts))
+    found = _LastReceipts(settings.max_record_bytes)
+    done, total = 0, sum(len(offsets) for offsets in extents.values())
+    async for records in scanner.read(extents):
+        for record in records:
+            found.add(record)
+        done += len(records)
+        progress("receipts", done, total)
+    return found
+
+
+async def _with_records(settings: Settings, scanner: Scanner, last: Iterable[Remembered]) -> list[Remembered]:
+    """The same, and for what is open what its dispatched record says, where that is still there."""
+    found: list[Remembered] = []
+    for each in last:
+        source = each.receipt.source
+        if not is_still_open(each.receipt) or source is None or source.topic != settings.topic_dispatch:
+            found.append(each)
+            continue
+        place = {TopicPartition(source.topic, source.partition): range(source.offset, source.offset + 1)}
+        whole = each
+        async for records in scanner.read(place):
+            whole = _told_by(records, each, settings.max_record_bytes)
+        found.append(whole)
+    return found
+
+
+def _told_by(records: Sequence[ConsumerRecord], each: Remembered, max_bytes: int) -> Remembered:
+    intake = take_in_dispatched(records, max_bytes=max_bytes)
+    for dispatched in intake.arrivals:
+        if any(command.key == each.receipt.idempotency_key for command in dispatched.commands):
+            return Remembered(each.receipt, each.at_ms, dispatched.proposal, is_whole=True)
+    return each
+
+
+def _batches(remembered: Sequence[Remembered]) -> Iterator[list[Remembered]]:
+    rest = iter(remembered)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
