@@ -74,10 +74,10 @@ def load_funnel_file(path: Path) -> FunnelFile:
     try:
         document = _check().validate_json(encode(written), strict=True)
     except ValidationError as err:
-        found = err.errors(include_url=False, include_input=False)
+        faults = err.errors(include_url=False, include_input=False)
         # A field under another name is unknown and missing: the first of these says what was meant.
-        unknown = [each for each in found if each["type"] == "unexpected_keyword_argument"]
-        raise refused(_worded((unknown or found)[0])) from None
+        unknown = [each for each in faults if each["type"] == "unexpected_keyword_argument"]
+        raise refused(_worded((unknown or faults)[0])) from None
     except ValueError as err:
         raise FunnelFileError(str(path), str(err), "write dates as text and numbers finite") from None
     catalogue = _catalogue(document, path, refused)

@@ -52,12 +52,13 @@ def _lines(file: FunnelFile, tools: Sequence[ToolRelease], findings: Sequence[Re
         how = "automatic" if each.automatic else "not automatic"
         lines.append(f"{each.tool}: {each.contribution}, {each.consequence}, by {each.provider}: {how}")
         if each.never:
-            lines.append(f"  never    {each.never}")
+            lines.append(f"  never   {each.never}")
         for one in each.standings:
-            lines.append(f"  {'lacks' if one.fault else 'stands':7}  {one.requirement}: {one.says}")
-            lines.append(f"           {one.fault or ', '.join(one.shown_by)}")
             if one.fault:
-                lines.append(f"           {one.remedy}")
+                lines.append(f"  lacks   {one.requirement:20}  {one.fault}; {one.remedy}")
+                lines.append(f"{'':32}({one.says})")
+            else:
+                lines.append(f"  stands  {one.requirement:20}  {', '.join(one.shown_by)}")
     lines += [f"{name}: nobody carries it out; add tools.{name}" for name in file.unprovided]
     lines += [
         f"FINDING {found.tool}: {found.what} [{found.code}]\n  {found.remedy}"
