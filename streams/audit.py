@@ -4,7 +4,7 @@ Promise: each input has exactly one outcome, so `records` is the sum of them; on
 where nothing else can explain it. Pure: records in, a report out; audit_run.py reads the topics.
 
     above the committed offset, without an output                        pending: not decided yet
-    below it  an output made from it              dispatched, review, dead_letter
+    below it  an output made from it              dispatched, review, repairs, dead_letter
               its key's output made from another  replayed: a duplicate, suppressed
               no value                            skipped
               in a range passed over              void
@@ -31,6 +31,7 @@ MOST_NAMED = 10
 OUTCOMES = (
     "dispatched",
     "review",
+    "repairs",
     "dead_letter",
     "replayed",
     "skipped",
@@ -39,12 +40,12 @@ OUTCOMES = (
     "cut_by_retention",
     "missing",
 )
-_COUNTED = ("records", "tickets", "malformed", "tombstones", "collisions", *OUTCOMES)
+_COUNTED = ("records", "documents", "malformed", "tombstones", "collisions", *OUTCOMES)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """An input without a trace. `key` is empty for one that is no ticket."""
+    """An input without a trace. `key` is empty for one that could not be read."""
 
     key: str
     coordinate: Coordinate
@@ -52,7 +53,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputPartition:
-    """What is known of one partition of `tickets` beforehand. `first` and `end` are offsets, `committed` None before
+    """What is known of one partition of the input beforehand. `first` and `end` are offsets, `committed` None before
     the first commit; `voids` are ranges that were passed over without an effect."""
 
     first: int
@@ -71,16 +72,18 @@ class OutputsSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """What an audit found. Of `records`, every one is one of `tickets`, `malformed` and `tombstones`, and has one of
-    OUTCOMES. `collisions` are among `review`. `lost_unread` inputs went to retention before they were read, and are
-    not among `records`, nor are those of the `outputs_of_past_inputs`."""
+    """What an audit found. Of `records`, every one is one of `documents` (tickets or proposals), `malformed` and
+    `tombstones`, and has one of OUTCOMES. `collisions` are among `review`. `lost_unread` inputs went to retention
+    before they were read, and are not among `records`, nor are those of the `outputs_of_past_inputs`.
+    `outputs_of_others` were made from another input or from `dispatch`."""
 
     records: int = 0
-    tickets: int = 0
+    documents: int = 0
     malformed: int = 0
     tombstones: int = 0
     dispatched: int = 0
     review: int = 0
+    repairs: int = 0
     collisions: int = 0
     dead_letter: int = 0
     replayed: int = 0
@@ -97,6 +100,7 @@ class AuditReport:
     outputs_of_past_inputs: int = 0
     outputs_unexplained: int = 0
     outputs_without_identity: int = 0
+    outputs_of_others: int = 0
     missing_first: tuple[Missing, ...] = ()
     duplicates_first: tuple[Repeated, ...] = ()
 
@@ -124,7 +128,7 @@ class Accounting:
         times = {record.offset: record.timestamp for record in records}
         intake = take_in(records, self.read)
         self._count("records", len(records))
-        self._count("tickets", len(intake.arrivals))
+        self._count("documents", len(intake.arrivals))
         self._count("malformed", len(intake.unreadable))
         self._count("tombstones", intake.tombstones)
         for arrival in intake.arrivals:
@@ -156,6 +160,7 @@ class Accounting:
             outputs_of_past_inputs=gone,
             outputs_unexplained=strange,
             outputs_without_identity=self.outcomes.without_identity,
+            outputs_of_others=self.outcomes.of_others,
             missing_first=tuple(self._missing),
             duplicates_first=tuple(self.outcomes.repeated),
         )
@@ -167,6 +172,8 @@ class Accounting:
                 self._count("dispatched")
             case Fate.REVIEW:
                 self._count("review")
+            case Fate.REPAIRS:
+                self._count("repairs")
             case Fate.COLLISION:
                 self._count("review")
                 self._count("collisions")

@@ -1,4 +1,4 @@
-"""Read the topics for an audit, in the order that makes it right while workers are at work.
+"""Read the topics for an audit of one input, in the order that makes it right while workers are at work.
 
 1  the group's committed offsets: what is below has its outcome, what is above may not have it yet
 2  the inputs' extents and the journal of voids
@@ -19,7 +19,7 @@ from ticketgate.store.keys import Keys
 from ticketgate.store.voids import Voids
 from ticketgate.streams.audit import MOST_NAMED, Accounting, AuditReport, InputPartition, OutputsSince
 from ticketgate.streams.group import committed_offsets
-from ticketgate.streams.intake import ticket_reader
+from ticketgate.streams.inputs import Input
 from ticketgate.streams.outcomes import Outcomes
 from ticketgate.streams.records import OutputTopics, output_topics
 from ticketgate.streams.scanning import Gap, Scanner, open_scanner
@@ -38,19 +38,19 @@ Progress = Callable[[str, int, int], None]
 """Called with what is read, how many of its offsets are done, and how many there are."""
 
 
-async def run_audit(settings: Settings, *, progress: Progress) -> Audit:
+async def run_audit(settings: Settings, of: Input, *, progress: Progress) -> Audit:
     """Raises `Unreachable` for the broker, and `ConditionFailed` for a topic that is not there."""
     topics = output_topics(settings)
     claim_ttl_ms = round(settings.claim_ttl.total_seconds() * 1000)
     async with open_scanner(settings) as scanner:
-        sources = await scanner.partitions(settings.topic_tickets)
-        sinks = await scanner.partitions(topics.dispatch, topics.review, topics.dead_letter)
-        committed = await committed_offsets(settings.kafka, settings.group, sources)  # 1
+        sources = await scanner.partitions(of.topic)
+        sinks = await scanner.partitions(*of.outputs)
+        committed = await committed_offsets(settings.kafka, of.group, sources)  # 1
         inputs = await scanner.extents(sources)  # 2
         voids, without_redis = await _read_voids(settings, sources)
         outcomes = Outcomes(
             topics,
-            tickets=settings.topic_tickets,
+            source=of.topic,
             claim_ttl_ms=claim_ttl_ms,
             named_repetitions=MOST_NAMED,
         )
@@ -68,7 +68,7 @@ async def run_audit(settings: Settings, *, progress: Progress) -> Audit:
                 for each in sources
             },
             outputs_since=since,
-            read=ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes),
+            read=of.read,
             claim_ttl_ms=claim_ttl_ms,
         )
         done, total = 0, _size(inputs)

@@ -68,12 +68,17 @@ async def admin_client(bootstrap: str) -> AsyncIterator[AIOKafkaAdminClient]:
 async def describe_broker(bootstrap: str) -> Broker:
     """Ask the broker what it is. Raises `Unreachable`."""
     async with admin_client(bootstrap) as client:
-        cluster = await client.describe_cluster()
-        told = [each._versions for each in client._client._conns.values() if each._versions]
-        least_fetch = min((versions.get(_FETCH_API, (0, 0))[0] for versions in told), default=0)
-        log_dirs = max((versions.get(_DESCRIBE_LOG_DIRS_API, (0, 0))[1] for versions in told), default=0)
-        return Broker(
-            cluster=str(cluster["cluster_id"] or ""),
-            is_kafka_4=least_fetch >= _LEAST_FETCH_OF_KAFKA_4,
-            may_tear_transactions=log_dirs >= _DESCRIBE_LOG_DIRS_OF_KAFKA_4_3,
-        )
+        return await describe(client)
+
+
+async def describe(client: AIOKafkaAdminClient) -> Broker:
+    """As `describe_broker`, by a client that is connected. Raises aiokafka's errors."""
+    cluster = await client.describe_cluster()
+    told = [each._versions for each in client._client._conns.values() if each._versions]
+    least_fetch = min((versions.get(_FETCH_API, (0, 0))[0] for versions in told), default=0)
+    log_dirs = max((versions.get(_DESCRIBE_LOG_DIRS_API, (0, 0))[1] for versions in told), default=0)
+    return Broker(
+        cluster=str(cluster["cluster_id"] or ""),
+        is_kafka_4=least_fetch >= _LEAST_FETCH_OF_KAFKA_4,
+        may_tear_transactions=log_dirs >= _DESCRIBE_LOG_DIRS_OF_KAFKA_4_3,
+    )

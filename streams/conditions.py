@@ -10,12 +10,13 @@ import asyncio
 import logging
 import time
 
+from aiokafka.admin import AIOKafkaAdminClient
 from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed, bind_identity, check_server, identity_of
 from ticketgate.store.keys import Keys
-from ticketgate.streams.broker import admin_client, describe_broker
-from ticketgate.streams.roles import RoleTopics
-from ticketgate.streams.settings import Settings, ledger_ttl, show_duration
+from ticketgate.streams.broker import admin_client, describe
+from ticketgate.streams.roles import RoleTopics, role_topics
+from ticketgate.streams.settings import Role, Settings, ledger_ttl, show_duration
 from ticketgate.streams.topics import missing_topics, topic_config
 
 log = logging.getLogger(__name__)
@@ -42,13 +43,14 @@ class Conditions:
                 return
             settings = self._settings
             await check_server(self._redis, fsync=settings.redis_fsync, replicas=settings.redis_replicas)
-            await self._check_broker()
-            await self._check_topics()
+            async with admin_client(settings.kafka) as client:
+                await self._check_broker(client)
+                await self._check_topics(client)
             self._held_until = time.monotonic() + MEMORY_S
 
-    async def _check_broker(self) -> None:
+    async def _check_broker(self, client: AIOKafkaAdminClient) -> None:
         settings = self._settings
-        broker = await describe_broker(settings.kafka)
+        broker = await describe(client)
         if settings.guarantee == "exactly_once" and not broker.is_kafka_4:
             raise ConditionFailed(
                 "the broker is not Apache Kafka 4.0 or newer, and exactly_once cannot be kept",
@@ -60,19 +62,16 @@ class Conditions:
                 "the broker is Apache Kafka 4.3 or newer: unless KAFKA-20734 is mended in it, a transaction may be torn"
                 " apart when all replicas of a partition are down at once; use 4.0 to 4.2, or replication 3"
             )
-        identity = identity_of(cluster=broker.cluster, group=settings.group, topics=[settings.topic_tickets])
-        if self._topics.role != "decide":
-            identity[f"topic of {self._topics.role}"] = self._topics.source
+        identity = namespace_identity(settings, self._topics.role, cluster=broker.cluster)
         await bind_identity(self._redis, Keys(settings.namespace), identity)
 
-    async def _check_topics(self) -> None:
+    async def _check_topics(self, client: AIOKafkaAdminClient) -> None:
         settings, source, outputs = self._settings, self._topics.source, self._topics.outputs
-        async with admin_client(settings.kafka) as client:
-            missing = await missing_topics(client, (source, *outputs))
-            if missing:
-                raise ConditionFailed(f"no topic {', '.join(missing)}", "run `ticketgate topics create`")
-            config = await topic_config(client, source)
-            limits = [await topic_config(client, name) for name in outputs]
+        missing = await missing_topics(client, (source, *outputs))
+        if missing:
+            raise ConditionFailed(f"no topic {', '.join(missing)}", "run `ticketgate topics create`")
+        config = await topic_config(client, source)
+        limits = [await topic_config(client, name) for name in outputs]
         if "compact" in config.get("cleanup.policy", "delete"):
             raise ConditionFailed(
                 f"topic {source} is compacted, which drops records unread",
@@ -120,3 +119,11 @@ class Conditions:
                 " + TICKETGATE_DUPLICATE_HORIZON)",
                 "raise it, or shorten what it must outlive",
             )
+
+
+def namespace_identity(settings: Settings, role: Role, *, cluster: str) -> dict[str, str]:
+    """What the namespace is bound to once a role is at work in it."""
+    identity = identity_of(cluster=cluster, group=settings.group, topics=[settings.topic_tickets])
+    if role != "decide":
+        identity[f"topic of {role}"] = role_topics(role, settings).source
+    return identity

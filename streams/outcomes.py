@@ -19,10 +19,11 @@ from ticketgate.streams.records import OutputTopics
 
 
 class Fate(Enum):
-    """What became of a ticket, as the outputs tell."""
+    """What became of a ticket or proposal, as the outputs tell."""
 
     DISPATCHED = "dispatched"
     REVIEW = "review"
+    REPAIRS = "repairs"
     COLLISION = "collision"
     """In review as well, under its derived key."""
     REPLAYED = "replayed"
@@ -31,7 +32,7 @@ class Fate(Enum):
 
 
 def read_claim(record: ConsumerRecord) -> Claim | None:
-    """The claim that a record in `dispatch` or `review` stands for, from its headers; None if it has none."""
+    """The claim that an output with a verdict stands for, from its headers; None if it has none."""
     found = [header(record.headers, name) for name in (names.IDEMPOTENCY_KEY, names.FINGERPRINT)]
     coordinate = read_coordinate(record)
     key, fingerprint = (None if value is None else value.decode(errors="replace") for value in found)
@@ -66,27 +67,24 @@ class _Decided:
     partition: int
     offset: int
     timestamp_ms: int
-    is_accepted: bool
+    fate: Fate
     earlier: _Decided | None
     is_explained: bool = False
 
 
-# Under this partition stands what was not made from a ticket, such as a settlement.
-_ELSEWHERE = -1
-
-
 class Outcomes:
-    """An index of the outputs of one deployment, filled by `add`.
+    """An index of the outputs that were made from one input, filled by `add`; those of others are only counted.
 
-    `claim_ttl_ms`: an output that is younger by as much than another one under its key is no repetition, for the
-    claim was over.
+    `source`: the input's topic. `claim_ttl_ms`: an output that is younger by as much than another one under its key is
+    no repetition, for the claim was over.
     """
 
     def __init__(
-        self, topics: OutputTopics, *, tickets: str, claim_ttl_ms: int, named_repetitions: int
+        self, topics: OutputTopics, *, source: str, claim_ttl_ms: int, named_repetitions: int
     ) -> None:
-        self._topics = topics
-        self._tickets = tickets
+        self._dead_letter = topics.dead_letter
+        self._fates = {topics.dispatch: Fate.DISPATCHED, topics.repairs: Fate.REPAIRS}
+        self._source = source
         self._claim_ttl_ms = claim_ttl_ms
         self._named_repetitions = named_repetitions
         self._by_key: dict[bytes, _Decided] = {}
@@ -95,23 +93,24 @@ class Outcomes:
         self.duplicates = 0
         self.decided_anew = 0
         self.without_identity = 0
+        self.of_others = 0
         self.repeated: list[Repeated] = []
 
     def add(self, record: ConsumerRecord) -> None:
         """Take one output in."""
         self.outputs += 1
-        if record.topic == self._topics.dead_letter:
+        if record.topic == self._dead_letter:
             self._add_dead_letter(record)
         else:
             self._add_decision(record)
 
     def fate(self, claim: Claim) -> Fate:
-        """What became of the ticket that makes this claim."""
+        """What became of the input that makes this claim."""
         decided = self._by_key.get(digest(claim.key))
         if decided is None:
             return self._fate_as_collision(claim, otherwise=Fate.NONE)
         if own := _made_from(decided, claim.coordinate):
-            return Fate.DISPATCHED if own.is_accepted else Fate.REVIEW
+            return own.fate
         said = _short(claim.fingerprint)
         if _says(decided, said):
             return Fate.REPLAYED
@@ -123,12 +122,12 @@ class Outcomes:
 
     def unexplained(self, first: dict[int, int], end: dict[int, int]) -> tuple[int, int]:
         """Decisions that no call of `fate` met: how many were made from inputs before `first` of their partition,
-        which are gone, and how many from offsets in between, where there is no such ticket."""
+        which are gone, and how many from offsets in between, where there is no such input."""
         gone = strange = 0
         for newest in self._by_key.values():
             decided: _Decided | None = newest
             while decided is not None:
-                if not decided.is_explained and decided.partition != _ELSEWHERE:
+                if not decided.is_explained:
                     gone += decided.offset < first.get(decided.partition, 0)
                     strange += (
                         first.get(decided.partition, 0) <= decided.offset < end.get(decided.partition, 0)
@@ -148,26 +147,32 @@ class Outcomes:
             self.without_identity += 1
             return
         key, coordinate = digest(claim.key), claim.coordinate
+        if coordinate.topic != self._source:
+            self.of_others += 1
+            return
         earlier = self._by_key.get(key)
         if earlier is not None:
             if _is_within(earlier, record.timestamp, self._claim_ttl_ms):
-                before = Coordinate(self._tickets, max(0, earlier.partition), earlier.offset)
+                before = Coordinate(self._source, earlier.partition, earlier.offset)
                 self._repeat(Repeated(claim.key, coordinate, before))
             else:
                 self.decided_anew += 1
         self._by_key[key] = _Decided(
             fingerprint=_short(claim.fingerprint),
-            partition=coordinate.partition if coordinate.topic == self._tickets else _ELSEWHERE,
+            partition=coordinate.partition,
             offset=coordinate.offset,
             timestamp_ms=record.timestamp,
-            is_accepted=record.topic == self._topics.dispatch,
+            fate=self._fates.get(record.topic, Fate.REVIEW),
             earlier=earlier,
         )
 
     def _add_dead_letter(self, record: ConsumerRecord) -> None:
         coordinate = read_coordinate(record)
-        if coordinate is None or coordinate.topic != self._tickets:
+        if coordinate is None:
             self.without_identity += 1
+            return
+        if coordinate.topic != self._source:
+            self.of_others += 1
             return
         place = (coordinate.partition, coordinate.offset)
         if place in self._dead:

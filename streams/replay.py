@@ -1,4 +1,4 @@
-"""Set the group's offsets back on purpose: to where commits ended, which emits nothing again, or further, which does.
+"""Set a group's offsets back on purpose: to where commits ended, which emits nothing again, or further, which does.
 
     1  no member may be in the group; the broker refuses the commit if one joins meanwhile
     2  the plan: for each partition its offset, what is read again, what is emitted again
@@ -17,13 +17,15 @@ from typing import TypeAlias, assert_never
 
 from aiokafka import TopicPartition
 from redis.asyncio import Redis
-from ticketgate.store.conditions import ConditionFailed, bind_identity, identity_of
+from ticketgate.store.conditions import ConditionFailed, bind_identity
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import Marks, Position, lower_committed, raise_marks, read_marks
 from ticketgate.streams.audit_run import Progress
 from ticketgate.streams.broker import describe_broker
+from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets, require_no_members, set_offsets
+from ticketgate.streams.inputs import Input
 from ticketgate.streams.records import output_topics
 from ticketgate.streams.scanning import Scanner, open_scanner
 from ticketgate.streams.settings import Settings
@@ -103,27 +105,33 @@ class Plan:
 
 
 async def plan_replay(
-    settings: Settings, redis: Redis, place: ReplayFrom, *, partition: int | None, progress: Progress
+    settings: Settings,
+    of: Input,
+    redis: Redis,
+    place: ReplayFrom,
+    *,
+    partition: int | None,
+    progress: Progress,
 ) -> Plan:
     """1 and 2. Changes nothing. Raises `GroupHasMembers`, `ConditionFailed`, `Unreachable`, redis-py's errors."""
-    await require_no_members(settings.kafka, settings.group)
+    await require_no_members(settings.kafka, of.group)
     keys = Keys(settings.namespace)
-    await _require_identity(settings, redis, keys)
+    await _require_identity(settings, of, redis, keys)
     async with open_scanner(settings) as scanner:
-        sources = await _sources(settings, scanner, partition)
+        sources = await _sources(of, scanner, partition)
         if isinstance(place, FromOffset) and len(sources) > 1:
             raise ConditionFailed("an offset means one partition", "name it with --partition")
-        committed = await committed_offsets(settings.kafka, settings.group, sources)
+        committed = await committed_offsets(settings.kafka, of.group, sources)
         marks = {each: await read_marks(redis, keys, each.topic, each.partition) for each in sources}
         _require_marks(marks, committed)
         targets = await _targets(scanner, place, sources, committed, marks)
-        evidence = await _read_evidence(settings, scanner, targets, progress)
+        evidence = await _read_evidence(settings, of, scanner, targets, progress)
         if isinstance(place, FromMarks):
             for each in targets:
                 start = targets[each]
                 if evidence.count(each, at_or_above=start):
                     targets[each] = await decided_in(
-                        settings, scanner, redis, keys, each, start=start, evidence=evidence
+                        scanner, redis, keys, each, read=of.read, start=start, evidence=evidence
                     )
             # Without a commit there is nothing to go back to: a lane begins at the first record by itself.
             targets = {each: to for each, to in targets.items() if to > 0}
@@ -132,37 +140,37 @@ async def plan_replay(
         )
 
 
-async def carry_out(settings: Settings, redis: Redis, plan: Plan) -> None:
+async def carry_out(settings: Settings, of: Input, redis: Redis, plan: Plan) -> None:
     """3 and 4. Raises `GroupHasMembers`, `Unreachable` and redis-py's errors; a second run goes on."""
-    keys, topic = Keys(settings.namespace), settings.topic_tickets
+    keys, topic = Keys(settings.namespace), of.topic
     offsets = {TopicPartition(topic, each.partition): each.to for each in plan.changes}
     if not offsets:
         return
-    await set_offsets(settings.kafka, settings.group, offsets)  # 3
+    await set_offsets(settings.kafka, of.group, offsets)  # 3
     for each in plan.changes:  # 4
         await lower_committed(redis, keys, topic, each.partition, each.to)
         await raise_marks(redis, keys, Position(topic, each.partition, claimed=each.to, committed=each.to))
 
 
-async def _require_identity(settings: Settings, redis: Redis, keys: Keys) -> None:
+async def _require_identity(settings: Settings, of: Input, redis: Redis, keys: Keys) -> None:
     if not await redis.exists(keys.identity):
         raise ConditionFailed(
             f"Redis does not know namespace {settings.namespace!r}: it was emptied, or is another one",
             "run `ticketgate claims rebuild` first, or set TICKETGATE_NAMESPACE",
         )
     broker = await describe_broker(settings.kafka)
-    identity = identity_of(cluster=broker.cluster, group=settings.group, topics=[settings.topic_tickets])
+    identity = namespace_identity(settings, of.role, cluster=broker.cluster)
     await bind_identity(redis, keys, identity)
 
 
-async def _sources(settings: Settings, scanner: Scanner, partition: int | None) -> tuple[TopicPartition, ...]:
-    sources = await scanner.partitions(settings.topic_tickets)
+async def _sources(of: Input, scanner: Scanner, partition: int | None) -> tuple[TopicPartition, ...]:
+    sources = await scanner.partitions(of.topic)
     if partition is None:
         return sources
     chosen = tuple(each for each in sources if each.partition == partition)
     if not chosen:
         raise ConditionFailed(
-            f"topic {settings.topic_tickets} has no partition {partition}",
+            f"topic {of.topic} has no partition {partition}",
             f"choose one of 0 to {len(sources) - 1}",
         )
     return chosen
@@ -219,7 +227,7 @@ def _backwards(source: TopicPartition, offset: int, first: int, most: int) -> in
         )
     if offset > most:
         raise ConditionFailed(
-            f"{source.topic}:{source.partition} is decided to {most}, and tickets from there to {offset} would be"
+            f"{source.topic}:{source.partition} is decided to {most}, and inputs from there to {offset} would be"
             " passed over",
             f"choose an offset of at most {most}",
         )
@@ -227,12 +235,10 @@ def _backwards(source: TopicPartition, offset: int, first: int, most: int) -> in
 
 
 async def _read_evidence(
-    settings: Settings, scanner: Scanner, targets: Mapping[TopicPartition, int], progress: Progress
+    settings: Settings, of: Input, scanner: Scanner, targets: Mapping[TopicPartition, int], progress: Progress
 ) -> Evidence:
-    topics = output_topics(settings)
-    sinks = await scanner.partitions(topics.dispatch, topics.review, topics.dead_letter)
-    extents = await scanner.extents(sinks)
-    evidence = Evidence(topics, since=targets)
+    extents = await scanner.extents(await scanner.partitions(*of.outputs))
+    evidence = Evidence(output_topics(settings), since=targets)
     done, total = 0, sum(len(offsets) for offsets in extents.values())
     async for records in scanner.read(extents):
         for record in records:

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from aiokafka import TopicPartition
 from redis.asyncio import Redis
 from ticketgate.codecs.identity import IdempotencyKey
-from ticketgate.codecs.ticket import Ticket
 from ticketgate.store.claims import Claim
 from ticketgate.store.keys import Keys
 from ticketgate.store.rebuild import read_claims
 from ticketgate.streams.decided import Evidence, decided_to
-from ticketgate.streams.intake import Intake, take_in, ticket_reader
+from ticketgate.streams.intake import Intake, Reader, take_in
 from ticketgate.streams.scanning import Scanner
-from ticketgate.streams.settings import Settings
 
 
 async def decided_in(
-    settings: Settings,
     scanner: Scanner,
     redis: Redis,
     keys: Keys,
     source: TopicPartition,
     *,
+    read: Reader[Any],
     start: int,
     evidence: Evidence,
 ) -> int:
     """One past the last input with an output of its own, from `start` or the first input on, without a gap.
 
-    `start` if there is none. Raises `Unreachable`, `ConditionFailed` and redis-py's errors.
+    `read` reads the records of `source`. `start` if there is none.
+    Raises `Unreachable`, `ConditionFailed` and redis-py's errors.
     """
     extent = (await scanner.extents([source]))[source]
     if start < extent.start:
@@ -40,9 +40,7 @@ async def decided_in(
     async def look_up(wanted: Sequence[IdempotencyKey]) -> tuple[Claim | None, ...]:
         return await read_claims(redis, keys, wanted)
 
-    read = ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes)
-
-    async def intakes() -> AsyncIterator[Intake[Ticket]]:
+    async def intakes() -> AsyncIterator[Intake[Any]]:
         async for records in scanner.read({source: range(max(start, extent.start), extent.stop)}):
             yield take_in(records, read)
 

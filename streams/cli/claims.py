@@ -14,12 +14,12 @@ from ticketgate.streams.settings import Settings
 
 if TYPE_CHECKING:
     from ticketgate.codecs.identity import IdempotencyKey
-    from ticketgate.streams.claims_rebuild import Rebuild
+    from ticketgate.streams.claims_rebuild import RaisedMark, Rebuild
 
 
 @click.group("claims")
 def command() -> None:
-    """The claims that bind an idempotency key to the one ticket that owns it."""
+    """The claims that bind an idempotency key to the one ticket or proposal that owns it."""
 
 
 # --- show -------------------------------------------------------------------------------------------------------
@@ -33,20 +33,32 @@ def command() -> None:
 @click.option(
     "--idempotency-key", "given", metavar="TEXT", help="Instead of KEY: the key that a ticket gives."
 )
-@click.option("--tenant", default="", help="The ticket's tenant.")
+@click.option("--case", metavar="ID", help="Instead of KEY: the id of a proposed case, with --attempt.")
+@click.option("--attempt", type=click.IntRange(min=1), help="The attempt at the case.")
+@click.option("--tenant", default="", help="The ticket's or the case's tenant.")
 @json_flag
 @settings_flags("redis", "namespace")
 def show(
-    key: str | None, ticket: str | None, given: str | None, tenant: str, as_json: bool, settings: Settings
+    key: str | None,
+    ticket: str | None,
+    given: str | None,
+    case: str | None,
+    attempt: int | None,
+    tenant: str,
+    as_json: bool,
+    settings: Settings,
 ) -> int:
-    """Show the claim on KEY (from a record's header ticketgate-idempotency-key), on a ticket's id, or on the key that
-    a ticket gives: which input owns it, for how long, and which keys are derived from it.
+    """Show the claim on KEY (from a record's header ticketgate-idempotency-key), on a ticket's id, on the key that a
+    ticket gives, or on an attempt at a case: which input owns it, for how long, and which keys are derived from it.
 
     Exit code 0 if there is one, 3 if not.
     """
-    if sum(each is not None for each in (key, ticket, given)) != 1:
-        raise CommandError("give one of KEY, --ticket and --idempotency-key")
-    found = asyncio.run(_show(settings, _key(settings, key, ticket, given, tenant)))
+    if sum(each is not None for each in (key, ticket, given, case)) != 1:
+        raise CommandError("give one of KEY, --ticket, --idempotency-key and --case")
+    if (case is None) != (attempt is None):
+        raise CommandError("give --case and --attempt together: each attempt at a case has a key of its own")
+    wanted = _key(settings, key, ticket=ticket, given=given, case=case, attempt=attempt, tenant=tenant)
+    found = asyncio.run(_show(settings, wanted))
     if as_json:
         print_json(found)
     else:
@@ -60,13 +72,22 @@ def show(
 
 
 def _key(
-    settings: Settings, key: str | None, ticket: str | None, given: str | None, tenant: str
+    settings: Settings,
+    key: str | None,
+    *,
+    ticket: str | None,
+    given: str | None,
+    case: str | None,
+    attempt: int | None,
+    tenant: str,
 ) -> IdempotencyKey:
-    from ticketgate.codecs.identity import IdempotencyKey, ticket_key
+    from ticketgate.codecs.identity import IdempotencyKey, proposal_key, ticket_key
     from ticketgate.codecs.ticket import Ticket
 
     if key is not None:
         return IdempotencyKey(key)
+    if case is not None and attempt is not None:
+        return proposal_key(settings.namespace, tenant, case, attempt)
     wanted = Ticket(id=ticket or "", state="", tenant=tenant, idempotency_key=given)
     return ticket_key(settings.namespace, wanted)
 
@@ -111,8 +132,9 @@ async def _show(settings: Settings, key: IdempotencyKey) -> dict[str, object]:
 @json_flag
 @settings_flags("kafka", "redis", "namespace", "group")
 def rebuild(dry_run: bool, offsets_deleted: bool, as_json: bool, settings: Settings) -> int:
-    """Restore the claims that Redis lost, out of the headers of what is in dispatch and review. Lanes that refuse for
-    lost claims open by themselves afterwards; workers need not be restarted, nor stopped.
+    """Restore the claims on tickets and proposals that Redis lost, out of the headers of what is in dispatch, review
+    and repairs, and the attempts at cases, from which repair budgets are counted. Lanes that refuse for lost claims
+    open by themselves afterwards; workers need not be restarted, nor stopped.
 
     A claim that stands is never changed, and a second run changes nothing. Exit code 3 if a claim that stands
     contradicts the outputs.
@@ -145,6 +167,7 @@ def to_json(done: Rebuild) -> dict[str, object]:
         "present": done.present,
         "expired": done.expired,
         "without_identity": done.without_identity,
+        "of_others": done.of_others,
         "conflicts": done.conflicts,
         "conflicts_first": [
             {
@@ -154,9 +177,16 @@ def to_json(done: Rebuild) -> dict[str, object]:
             }
             for each in done.conflicts_first
         ],
+        "attempts": {
+            "restored": done.attempts.restored,
+            "present": done.attempts.present,
+            "expired": done.attempts.expired,
+            "unknown": done.attempts_unknown,
+        },
         "marks": [
             {
-                "partition": each.partition,
+                "topic": each.source.topic,
+                "partition": each.source.partition,
                 "claimed_before": each.claimed_before,
                 "to": each.to,
                 "was_reset": each.was_reset,
@@ -169,16 +199,23 @@ def to_json(done: Rebuild) -> dict[str, object]:
 
 def show_rebuild(done: Rebuild, *, dry_run: bool) -> None:
     """The table for a person, and what is to be done next."""
+    attempts = done.attempts
+    rows = (
+        ("outputs", done.outputs, "read from dispatch, review and repairs", True),
+        ("restored", done.restored, "claims set anew" + (" (would be)" if dry_run else ""), True),
+        ("present", done.present, "claims that were there, and the same", True),
+        ("expired", done.expired, "claims that would be over by now", True),
+        ("conflicts", done.conflicts, "claims that were there, and another's: not changed", True),
+        ("without identity", done.without_identity, "records that no worker wrote: passed over", True),
+        ("of others", done.of_others, "records that bear no claim, such as receipts of effects", False),
+        ("attempts restored", attempts.restored, "attempts at cases, for their repair budgets", False),
+        ("attempts present", attempts.present, "attempts that were there: not changed", False),
+        ("attempts expired", attempts.expired, "attempts that would be over by now", False),
+        ("attempts unknown", done.attempts_unknown, "records too large to tell of their attempt", False),
+    )
     print_table(
         ("", "count", "meaning"),
-        [
-            ("outputs", f"{done.outputs:,}", "read from dispatch and review"),
-            ("restored", f"{done.restored:,}", "claims set anew" + (" (would be)" if dry_run else "")),
-            ("present", f"{done.present:,}", "claims that were there, and the same"),
-            ("expired", f"{done.expired:,}", "claims that would be over by now"),
-            ("conflicts", f"{done.conflicts:,}", "claims that were there, and another's: not changed"),
-            ("without identity", f"{done.without_identity:,}", "records that no worker wrote: passed over"),
-        ],
+        [(name, f"{count:,}", meaning) for name, count, meaning, always in rows if always or count],
     )
     for each in done.conflicts_first:
         click.echo(
@@ -187,18 +224,22 @@ def show_rebuild(done: Rebuild, *, dry_run: bool) -> None:
         )
     for mark in done.marks:
         before = "nothing" if mark.claimed_before is None else mark.claimed_before
-        click.echo(f"partition {mark.partition}: marks from {before} to at least {mark.to}")
+        click.echo(f"{_place(mark)}: marks from {before} to at least {mark.to}")
     if done.bound_identity:
         click.echo(
-            "the namespace was bound to this cluster, group and topic" if not dry_run else "Redis is empty"
+            "the namespace was bound to this cluster, group and topics" if not dry_run else "Redis is empty"
         )
-    reset = [str(mark.partition) for mark in done.marks if mark.was_reset]
+    reset = [mark for mark in done.marks if mark.was_reset]
     if dry_run:
         say("nothing was changed")
     elif reset:
         say(
-            f"the group's offset was reset in partition {', '.join(reset)}:"
-            " `ticketgate replay --replay-from marks` sets it right"
+            f"the group's offset was reset in {', '.join(map(_place, reset))}:"
+            " `ticketgate replay --replay-from marks` sets it right, for proposals with --of proposals"
         )
     else:
         say("lanes that refused for lost claims open within 10 s")
+
+
+def _place(mark: RaisedMark) -> str:
+    return f"{mark.source.topic}:{mark.source.partition}"

@@ -1,4 +1,4 @@
-"""`ticketgate replay`: set the group's offsets back on purpose."""
+"""`ticketgate replay`: set a group's offsets back on purpose."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import click
 from ticketgate.codecs.times import parse_rfc3339
 from ticketgate.streams.cli import CommandError
+from ticketgate.streams.cli.inputs import of_flag
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.steps import Progress, steps
 from ticketgate.streams.settings import Settings
 
 if TYPE_CHECKING:
+    from ticketgate.streams.inputs import Input, InputName
     from ticketgate.streams.replay import Plan, ReplayFrom
 
 
@@ -26,25 +28,30 @@ if TYPE_CHECKING:
     metavar="marks|beginning|OFFSET|TIME",
     help="marks: where commits ended. OFFSET: with --partition. TIME: such as 2026-11-29T18:00:00Z.",
 )
+@of_flag("Whose offsets.")
 @click.option("--partition", type=click.IntRange(min=0), help="This partition alone.")
 @click.option("--yes", is_flag=True, help="Do it; without, it only says what would come of it.")
 @json_flag
 @settings_flags("kafka", "redis", "namespace", "group")
-def command(place: str, partition: int | None, yes: bool, as_json: bool, settings: Settings) -> None:
+def command(
+    place: str, of: InputName, partition: int | None, yes: bool, as_json: bool, settings: Settings
+) -> None:
     """Set the workers' offsets back, while no worker runs.
 
     `--replay-from marks` goes on where commits ended and emits nothing again: the remedy for offsets that were reset
-    or deleted. Any other place decides tickets a second time and EMITS THEM AGAIN under their old idempotency keys:
+    or deleted. Any other place decides inputs a second time and EMITS THEM AGAIN under their old idempotency keys:
     it says how many, and without --yes it does nothing else.
     """
     quiet_libraries()
-    wanted = parse_place(place)
+    from ticketgate.streams.inputs import input_of
+
+    wanted, chosen = parse_place(place), input_of(of, settings)
     with steps() as progress:
-        plan = asyncio.run(_replay(settings, wanted, partition, yes, progress))
+        plan = asyncio.run(_replay(settings, chosen, wanted, partition, yes, progress))
     if as_json:
         print_json(to_json(plan) | {"done": yes})
     else:
-        show(plan, is_done=yes, topic=settings.topic_tickets)
+        show(plan, is_done=yes, topic=chosen.topic)
 
 
 def parse_place(text: str) -> ReplayFrom:
@@ -66,7 +73,7 @@ def parse_place(text: str) -> ReplayFrom:
 
 
 async def _replay(
-    settings: Settings, place: ReplayFrom, partition: int | None, yes: bool, progress: Progress
+    settings: Settings, of: Input, place: ReplayFrom, partition: int | None, yes: bool, progress: Progress
 ) -> Plan:
     from ticketgate.streams.cli.redis import open_redis
     from ticketgate.streams.group import GroupHasMembers
@@ -74,9 +81,9 @@ async def _replay(
 
     try:
         async with open_redis(settings) as redis:
-            plan = await plan_replay(settings, redis, place, partition=partition, progress=progress)
+            plan = await plan_replay(settings, of, redis, place, partition=partition, progress=progress)
             if yes:
-                await carry_out(settings, redis, plan)
+                await carry_out(settings, of, redis, plan)
             return plan
     except GroupHasMembers as err:
         raise CommandError(str(err)) from err

@@ -1,4 +1,4 @@
-"""Records of tickets and of the outputs made from them, for what reads topics."""
+"""Records of tickets and proposals, and of the outputs made from them, for what reads topics."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Sequence
 
 from aiokafka import ConsumerRecord
 from ticketgate.codecs.headers import dead_letter_headers, record_headers
-from ticketgate.codecs.identity import Coordinate, collision_key
+from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey, collision_key
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.verdict import Stage
 from ticketgate.store.claims import Claim
-from ticketgate.streams.intake import take_in, ticket_reader
+from ticketgate.streams.intake import proposal_reader, take_in, ticket_reader
 from ticketgate.streams.records import OutputTopics
+
+from .proposals import proposal
 
 NAMESPACE = "test"
 READ = ticket_reader(namespace=NAMESPACE, max_bytes=2**18)
+READ_PROPOSAL = proposal_reader(namespace=NAMESPACE, max_bytes=2**18)
 TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
 DAY_MS = 86_400_000
 TTL_MS = 14 * DAY_MS
@@ -34,8 +37,13 @@ def sent(offset: int, ticket_id: str, state: str = "text", *, at_ms: int = NOW_M
     return record("tickets", offset, json.dumps({"id": ticket_id, "state": state}).encode(), at_ms=at_ms)
 
 
-def claim_of(ticket_record: Record) -> Claim:
-    (arrival,) = take_in([ticket_record], READ).arrivals
+def proposed(offset: int, case_id: str, call: str = "{}", *, attempt: int = 1) -> Record:
+    return record("proposals", offset, proposal(case_id, call=call, attempt=attempt).value)
+
+
+def claim_of(made_from: Record) -> Claim:
+    """The claim of a ticket or proposal."""
+    (arrival,) = take_in([made_from], READ_PROPOSAL if made_from.topic == "proposals" else READ).arrivals
     return arrival.claim
 
 
@@ -44,13 +52,26 @@ def decided(
 ) -> Record:
     claim = claim_of(made_from)
     key = collision_key(claim.key, claim.fingerprint) if is_collision else claim.key
+    schema = "case-decision/1" if made_from.topic == "proposals" else "decision/1"
     headers = record_headers(
-        idempotency_key=key, fingerprint=claim.fingerprint, coordinate=claim.coordinate, schema="decision/1"
+        idempotency_key=key, fingerprint=claim.fingerprint, coordinate=claim.coordinate, schema=schema
     )
     return record(topic, 0, b"{}", at_ms=at_ms, headers=headers)
 
 
+def effect_receipt(offset: int, topic: str = "review") -> Record:
+    """What is told of an effect whose decision lies on `dispatch` at an offset."""
+    source = Coordinate("dispatch", 0, offset)
+    headers = record_headers(
+        idempotency_key=IdempotencyKey(f"effect:2:{source}"),
+        fingerprint=Fingerprint("0" * 64),
+        coordinate=source,
+        schema="receipt/1",
+    )
+    return record(topic, 0, b"{}", headers=headers)
+
+
 def dead(made_from: Record) -> Record:
-    coordinate = Coordinate("tickets", 0, made_from.offset)
+    coordinate = Coordinate(made_from.topic, 0, made_from.offset)
     headers = dead_letter_headers(Malformed(Stage.PARSE, "not_json", "not JSON"), coordinate)
     return record("dead-letter", 0, made_from.value, headers=headers)

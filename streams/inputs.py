@@ -1,0 +1,51 @@
+"""The inputs as those see them who look after a deployment: where one lies, who reads it, where its records end.
+
+Promise: each record of an input ends in exactly one of its `outputs`, or has none for a reason that can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, assert_never, get_args
+
+from ticketgate.streams.intake import Reader, proposal_reader, ticket_reader
+from ticketgate.streams.roles import role_topics
+from ticketgate.streams.settings import Role, Settings
+
+InputName = Literal["tickets", "proposals"]
+INPUT_NAMES: tuple[InputName, ...] = get_args(InputName)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What people send to a deployment. `group` are its workers; receipts are no outcome and not among `outputs`."""
+
+    name: InputName
+    role: Role
+    topic: str
+    group: str
+    outputs: tuple[str, ...]
+    read: Reader[Any]
+
+
+def input_of(name: InputName, settings: Settings) -> Input:
+    """An input, by the settings."""
+    role: Role
+    read: Reader[Any]
+    namespace, max_bytes = settings.namespace, settings.max_ticket_bytes
+    match name:
+        case "tickets":
+            role, read = "decide", ticket_reader(namespace=namespace, max_bytes=max_bytes)
+        case "proposals":
+            role, read = "propose", proposal_reader(namespace=namespace, max_bytes=max_bytes)
+        case _:
+            assert_never(name)
+    topics = role_topics(role, settings)
+    outputs = tuple(topic for topic in topics.outputs if topic != settings.topic_receipts)
+    return Input(name, role, topics.source, topics.group, outputs, read)
+
+
+def outputs_of(inputs: Iterable[Input]) -> tuple[str, ...]:
+    """Where the records of some inputs end, each topic once."""
+    return tuple(dict.fromkeys(topic for each in inputs for topic in each.outputs))
