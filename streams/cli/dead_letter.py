@@ -27,7 +27,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group("dead-letter")
 def command() -> None:
-    """Records that could not be read as tickets: list them, mend them, send them again."""
+    """Records that could not be read as tickets or proposals: list them, mend them, send them again."""
 
 
 # --- which ones -------------------------------------------------------------------------------------------------
@@ -142,21 +142,21 @@ def replay(
     as_json: bool,
     settings: Settings,
 ) -> int:
-    """Send dead letters to the tickets topic again: those chosen by the options, or those in FILE (- for standard
-    input), mended lines of `dead-letter list --json`.
+    """Send dead letters to the input that they came from again, tickets or proposals: those chosen by the options, or
+    those in FILE (- for standard input), mended lines of `dead-letter list --json`.
 
     Key, headers and time are kept, our headers are taken off. What these settings still cannot read is held back:
     so without FILE, what goes out is what a newer worker, a larger TICKETGATE_MAX_TICKET_BYTES or the loss of an
-    unreadable header makes good. To mend a line, put the corrected ticket into value, and drop value_text.
+    unreadable header makes good. To mend a line, put the corrected record into value, and drop value_text.
 
-    A ticket has one effect, however often it is sent again. Exit code 3 if some were held back.
+    A ticket or proposal has one effect, however often it is sent again. Exit code 3 if some were held back.
     """
     quiet_libraries()
     wanted = Wanted(stage=stage, codes=frozenset(codes), places=places, since_ms=since_ms, until_ms=until_ms)
     if file is not None and not wanted.is_everything:
         raise CommandError(f"{named(file)} says which to send; leave the other conditions out")
     done = asyncio.run(send_again(file, wanted, settings, by_key=by_key, unmended=unmended, is_sent=yes))
-    return report(done, topic=settings.topic_tickets, is_sent=yes, as_json=as_json)
+    return report(done, is_sent=yes, as_json=as_json)
 
 
 # --- skip -------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def skip(coordinate: str, yes: bool, as_json: bool, settings: Settings) -> int:
     """Give up a batch that nobody can read, so that its lane goes on behind it.
 
     /readyz names the coordinate. The lane takes the order within 10 s: it puts the batch's bytes into dead-letter and
-    journals its offsets as void, so that a copy of a ticket in it that is sent again is taken for new. A batch that
+    journals its offsets as void, so that a copy of a record in it that is sent again is taken for new. A batch that
     can be read is never passed over.
     """
     from ticketgate.streams.cli.giving_up import give_up

@@ -87,10 +87,10 @@ def write_line(record: ReadRecord) -> bytes:
     )
 
 
-def read_line(line: bytes) -> Record:
+def read_line(line: bytes, *, key_field: str = "id") -> Record:
     """The record that a line asks to send: its envelope's, or the line itself under its ticket's id as the key.
 
-    Raises LineError.
+    key_field: where the key stands in a line that is no envelope; `case_id` in a proposal. Raises LineError.
     """
     line = line.strip()
     value = decode(line, max_bytes=MAX_FILE_BYTES)
@@ -107,9 +107,9 @@ def read_line(line: bytes) -> Record:
         raise LineError(
             "an envelope without value, value_text or value_base64; a tombstone is written {…, value: null}"
         )
-    ticket_id = value.get("id")
+    key = value.get(key_field)
     # Not checked further: what becomes of a ticket with a wrong id is for the gate to say.
-    return Record(key=ticket_id.encode() if isinstance(ticket_id, str) else None, value=line)
+    return Record(key=key.encode() if isinstance(key, str) else None, value=line)
 
 
 def _read_envelope(fields: Mapping[str, JsonValue]) -> Record:

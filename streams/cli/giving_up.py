@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import get_args
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from ticketgate.codecs.identity import Coordinate
@@ -16,9 +17,10 @@ from ticketgate.streams.broker import admin_client
 from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.redis import open_redis
 from ticketgate.streams.cli.topics import require_topic
+from ticketgate.streams.roles import role_topics
 from ticketgate.streams.salvage import UnreadableBatch, salvage
 from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
-from ticketgate.streams.settings import Settings
+from ticketgate.streams.settings import Role, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,9 @@ async def give_up(text: str, settings: Settings, *, is_ordered: bool) -> Unreada
         at = Coordinate.parse(text)
     except ValueError as err:
         raise CommandError(str(err)) from err
-    if at.topic != settings.topic_tickets:
-        raise CommandError(f"{at} is not on {settings.topic_tickets}, the topic that workers read")
+    inputs = [role_topics(role, settings).source for role in get_args(Role)]
+    if at.topic not in inputs:
+        raise CommandError(f"{at} is on none of the topics that workers read: {', '.join(inputs)}")
     async with admin_client(settings.kafka) as client:
         await require_topic(client, at.topic)
         (described,) = await client.describe_topics([at.topic])

@@ -46,7 +46,8 @@ def command(
 ) -> int:
     """Send the records in FILE, JSON lines (- for standard input).
 
-    A line is a ticket, sent as it stands with its id as the key, or an envelope as `consume` prints it: an object
+    A line is a ticket, sent as it stands with its id as the key (to the topic of proposals: a proposal, with its
+    case_id), or an envelope as `consume` prints it: an object
     with value, value_text or value_base64, and if wanted key, headers, partition and timestamp_ms. So
     `ticketgate consume A | ticketgate produce - --topic B` copies records byte for byte.
 
@@ -55,7 +56,8 @@ def command(
     """
     quiet_libraries()
     topic = topic or settings.topic_tickets
-    read = partial(_record, raw=raw, by_key=by_key)
+    key_field = "case_id" if topic == settings.topic_proposals else "id"
+    read = partial(_record, raw=raw, by_key=by_key, key_field=key_field)
     sending = Sending()
     start = time.monotonic()
     try:
@@ -75,14 +77,14 @@ class _BadLine(Exception):
     """`17: what is wrong`: a line of the input that is no record."""
 
 
-def _record(number: int, line: bytes, *, raw: bool, by_key: bool) -> Record | None:
+def _record(number: int, line: bytes, *, raw: bool, by_key: bool, key_field: str) -> Record | None:
     """The record that a line stands for; None for a blank one. Raises `_BadLine`."""
     if raw:
         return Record(key=None, value=line)
     if not line.strip():
         return None
     try:
-        record = read_line(line)
+        record = read_line(line, key_field=key_field)
     except LineError as err:
         raise _BadLine(f"{number}: {err}") from err
     return replace(record, partition=None) if by_key else record
@@ -111,20 +113,21 @@ async def _produce(
     lines = stream_lines(file) if total is None else _given(read_lines(file))
     with progress(f"to {topic}", total) as advance:
         await send(
-            _records(lines, read),
+            _records(lines, read, topic),
             bootstrap=settings.kafka,
-            topic=topic,
             rate=rate,
             sending=sending,
             on_sent=advance,
         )
 
 
-async def _records(lines: AsyncIterator[tuple[int, bytes]], read: _Read) -> AsyncIterator[tuple[int, Record]]:
+async def _records(
+    lines: AsyncIterator[tuple[int, bytes]], read: _Read, topic: str
+) -> AsyncIterator[tuple[int, str, Record]]:
     async for number, line in lines:
         record = read(number, line)
         if record is not None:
-            yield number, record
+            yield number, topic, record
 
 
 async def _given(lines: Iterator[tuple[int, bytes]]) -> AsyncIterator[tuple[int, bytes]]:

@@ -1,7 +1,8 @@
 """What becomes of dead letters that are sent again: ready, or held back with the reason.
 
-Promise: what is ready is a ticket that a worker with these settings reads, unless `unmended` asks for the others too.
-Identity is the ticket's own, as ever: a corrected copy was never claimed and has its one effect; a second copy of the
+Promise: each goes back to the input it came from, `tickets` or `proposals`, and what is ready is a ticket or proposal
+that a worker with these settings reads, unless `unmended` asks for the others too.
+Identity is the record's own, as ever: a corrected copy was never claimed and has its one effect; a second copy of the
 same is a duplicate and has none. So nothing marks a record as sent again: a header of ours would be stripped at the
 gate, and one of another name would reach the readers of `dispatch`, whom it does not concern.
 """
@@ -13,6 +14,7 @@ from datetime import timedelta
 
 from ticketgate.codecs.headers import foreign
 from ticketgate.codecs.malformed import Malformed
+from ticketgate.codecs.proposal import decode_proposal
 from ticketgate.codecs.ticket import decode_ticket
 from ticketgate.streams.cli.envelope import Record
 from ticketgate.streams.dead_letters import DeadLetter, read_dead_letter
@@ -21,11 +23,12 @@ from ticketgate.streams.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """To be sent as `record`; `ticket_id` is None for what is still no ticket."""
+    """To be sent to `topic` as `record`, which `says` what it is, such as `ticket T-1`."""
 
     letter: DeadLetter
+    topic: str
     record: Record
-    ticket_id: str | None
+    says: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +42,47 @@ class Held:
 def prepare(record: Record, *, settings: Settings, now_ms: int, by_key: bool, unmended: bool) -> Ready | Held:
     """Prepare a dead letter, as it lies there or as a person mended it: our headers off, its own kept."""
     letter = read_dead_letter(record)
+    if letter.coordinate is not None and letter.coordinate.topic == settings.topic_dispatch:
+        return Held(letter, f"it lay on {settings.topic_dispatch}, which workers alone write")
     if record.value is None:
         return Held(letter, "a tombstone, which workers skip")
-    ticket = decode_ticket(record.value, max_bytes=settings.max_ticket_bytes)
-    ticket_id = None
-    if not isinstance(ticket, Malformed):
-        ticket_id = ticket.id
+    topic = _input(letter, settings)
+    says = _read(record.value, topic, settings)
+    if not isinstance(says, Malformed):
+        pass
     elif letter.content:
         return Held(letter, _not_the_original(letter))
     elif not unmended:
-        return Held(letter, f"{ticket.reason}; mend it")
+        return Held(letter, f"{says.reason}; mend it")
     return Ready(
         letter,
+        topic,
         Record(
             key=record.key,
             value=record.value,
             headers=foreign(record.headers),
-            partition=None if by_key else _partition(letter, settings),
+            partition=None if by_key else _partition(letter, topic),
             timestamp_ms=_timestamp(record, settings, now_ms),
         ),
-        ticket_id,
+        "as it is, which no worker reads yet" if isinstance(says, Malformed) else says,
     )
+
+
+def _input(letter: DeadLetter, settings: Settings) -> str:
+    """The topic that it is sent to: what lay on neither input is taken for a ticket."""
+    is_proposal = letter.coordinate is not None and letter.coordinate.topic == settings.topic_proposals
+    return settings.topic_proposals if is_proposal else settings.topic_tickets
+
+
+def _read(value: bytes, topic: str, settings: Settings) -> str | Malformed:
+    """What the topic's workers find in it."""
+    if topic == settings.topic_proposals:
+        proposal = decode_proposal(value, max_bytes=settings.max_ticket_bytes)
+        if isinstance(proposal, Malformed):
+            return proposal
+        return f"case {proposal.case_id}, attempt {proposal.attempt}"
+    ticket = decode_ticket(value, max_bytes=settings.max_ticket_bytes)
+    return ticket if isinstance(ticket, Malformed) else f"ticket {ticket.id}"
 
 
 def _not_the_original(letter: DeadLetter) -> str:
@@ -68,10 +91,10 @@ def _not_the_original(letter: DeadLetter) -> str:
     return f"too large for dead-letter, a digest stands for it; its own topic may still have it at {letter.coordinate}"
 
 
-def _partition(letter: DeadLetter, settings: Settings) -> int | None:
+def _partition(letter: DeadLetter, topic: str) -> int | None:
     """Where it lay, since records of one ticket keep the order of their partition."""
     at = letter.coordinate
-    return at.partition if at is not None and at.topic == settings.topic_tickets else None
+    return at.partition if at is not None and at.topic == topic else None
 
 
 def _timestamp(record: Record, settings: Settings, now_ms: int) -> int | None:

@@ -1,8 +1,9 @@
-"""Send records to a topic, in order, and learn of each whether the broker has it.
+"""Send records to topics, in order, and learn of each whether the broker has it.
 
 Promise: what is counted as sent is acknowledged by all replicas in sync. A record that the broker refuses does not
 keep back the others. A broker that stops answering ends the sending, and what was acknowledged before is known.
-A record whose acknowledgement was lost is sent again and may be there twice; the gate suppresses such a ticket.
+A record whose acknowledgement was lost is sent again and may be there twice; the gate suppresses such a ticket or
+proposal.
 
 The producer is not idempotent: not every broker has that, and in aiokafka one refused batch leaves a gap in the
 sequence for which the broker then refuses all that follow.
@@ -51,17 +52,17 @@ class Sending:
 
 
 async def send(
-    records: AsyncIterator[tuple[int, Record]],
+    records: AsyncIterator[tuple[int, str, Record]],
     *,
     bootstrap: str,
-    topic: str,
     rate: float | None,
     sending: Sending,
     on_sent: Callable[[int], object],
 ) -> None:
-    """Send the records, each with its line number, at most `rate` a second; `sending` tells what became of them.
+    """Send the records, each with its line number and topic, at most `rate` a second; `sending` tells what became of
+    them.
 
-    The topic must exist. What `records` raises comes through, once what is under way has been awaited.
+    The topics must exist. What `records` raises comes through, once what is under way has been awaited.
     """
     async with _producer(bootstrap) as producer:
         under_way = _UnderWay(sending, on_sent)
@@ -69,7 +70,7 @@ async def send(
         start = clock()
         count = 0
         try:
-            async for line, record in records:
+            async for line, topic, record in records:
                 if rate is not None:
                     await asyncio.sleep(max(0.0, start + count / rate - clock()))
                 count += 1

@@ -1,8 +1,9 @@
-"""What `ticketgate dead-letter replay` does: dead letters, or mended lines of them, to the tickets topic again."""
+"""What `ticketgate dead-letter replay` does: dead letters, or mended lines of them, to their input again."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -21,14 +22,16 @@ from ticketgate.streams.cli.sender import Sending, send
 from ticketgate.streams.cli.topics import require_topic
 from ticketgate.streams.dead_letters import Wanted
 from ticketgate.streams.settings import Settings
+from ticketgate.streams.topics import missing_topics
 
 
 @dataclass(slots=True)
 class SentAgain:
-    """What was found so far, and what became of it: a row for each, with where it lay, `ready` or `held`, and why."""
+    """What was found so far, and what became of it: a row for each, with where it lay, `ready` or `held`, and why.
+    `ready_for` counts those that are ready by topic."""
 
     rows: list[tuple[str, str, str]] = field(default_factory=list)
-    ready: int = 0
+    ready_for: Counter[str] = field(default_factory=Counter)
     held: int = 0
     sending: Sending = field(default_factory=Sending)
 
@@ -39,9 +42,8 @@ class SentAgain:
             self.held += 1
             self.rows.append((at, "held", outcome.reason))
         else:
-            self.ready += 1
-            what = "as it is, no ticket yet" if outcome.ticket_id is None else f"ticket {outcome.ticket_id}"
-            self.rows.append((at, "ready", what))
+            self.ready_for[outcome.topic] += 1
+            self.rows.append((at, "ready", outcome.says))
 
 
 async def send_again(
@@ -56,17 +58,15 @@ async def send_again(
         prepare, settings=settings, now_ms=round(time.time() * 1000), by_key=by_key, unmended=unmended
     )
     found = _from_topic(settings, wanted) if file is None else _given(await _from_file(file))
-    async with aclosing(_prepared(found, ready, done)) as prepared:
+    missing = await _missing(settings) if is_sent else frozenset()
+    async with aclosing(_prepared(found, ready, done, missing)) as prepared:
         if not is_sent:
             async for _ in prepared:
                 pass
             return done
-        async with admin_client(settings.kafka) as client:
-            await require_topic(client, settings.topic_tickets)
         await send(
             prepared,
             bootstrap=settings.kafka,
-            topic=settings.topic_tickets,
             rate=None,
             sending=done.sending,
             on_sent=lambda _: None,
@@ -74,14 +74,14 @@ async def send_again(
     return done
 
 
-def report(done: SentAgain, *, topic: str, is_sent: bool, as_json: bool) -> int:
+def report(done: SentAgain, *, is_sent: bool, as_json: bool) -> int:
     """Say what became of them; the exit code."""
-    refused = done.sending.refused
+    refused, ready = done.sending.refused, done.ready_for.total()
     if as_json:
         print_json(
             {
-                "topic": topic,
-                "ready": done.ready,
+                "topics": done.ready_for,
+                "ready": ready,
                 "held": done.held,
                 "sent": done.sending.sent,
                 "refused": len(refused),
@@ -93,12 +93,11 @@ def report(done: SentAgain, *, topic: str, is_sent: bool, as_json: bool) -> int:
         print_table(("lay at", "outcome", "because"), done.rows)
     for each in refused:
         say(f"{done.rows[each.line - 1][0]}: refused: {each.reason}")
+    where = f" to {' and '.join(sorted(done.ready_for))}" if ready else ""
     if is_sent:
-        say(f"sent {done.sending.sent} records to {topic}; {done.held} held back, {len(refused)} refused")
+        say(f"sent {done.sending.sent} records{where}; {done.held} held back, {len(refused)} refused")
     else:
-        say(
-            f"{done.ready} would be sent to {topic}, {done.held} held back; nothing was sent: add --yes to do it"
-        )
+        say(f"{ready} would be sent{where}, {done.held} held back; nothing was sent: add --yes to do it")
     if done.sending.lost is not None:
         say(f"ticketgate: {done.sending.lost}")
         return EXIT_UNREACHABLE
@@ -107,15 +106,27 @@ def report(done: SentAgain, *, topic: str, is_sent: bool, as_json: bool) -> int:
     return EXIT_FINDINGS if done.held else 0
 
 
+async def _missing(settings: Settings) -> frozenset[str]:
+    """The inputs that the broker does not have. Raises `CommandError` if `tickets` is one."""
+    async with admin_client(settings.kafka) as client:
+        await require_topic(client, settings.topic_tickets)
+        return frozenset(await missing_topics(client, [settings.topic_proposals]))
+
+
 async def _prepared(
-    found: AsyncIterator[Record], ready: Callable[[Record], Ready | Held], done: SentAgain
-) -> AsyncGenerator[tuple[int, Record], None]:
+    found: AsyncIterator[Record],
+    ready: Callable[[Record], Ready | Held],
+    done: SentAgain,
+    missing: frozenset[str],
+) -> AsyncGenerator[tuple[int, str, Record], None]:
     async for record in found:
         outcome = ready(record)
+        if isinstance(outcome, Ready) and outcome.topic in missing:
+            outcome = Held(outcome.letter, f"no topic {outcome.topic}; `ticketgate topics create` makes it")
         done.add(outcome)
         if isinstance(outcome, Ready):
             # The row's number stands for a line's, to name what the broker refuses.
-            yield len(done.rows), outcome.record
+            yield len(done.rows), outcome.topic, outcome.record
 
 
 async def _from_topic(settings: Settings, wanted: Wanted) -> AsyncGenerator[Record, None]:

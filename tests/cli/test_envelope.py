@@ -103,6 +103,12 @@ def test_a_bare_ticket_is_sent_as_it_stands_under_its_id() -> None:
     assert read_line(line) == Record(key="T-é".encode(), value=line.strip())
 
 
+def test_a_bare_proposal_is_sent_under_its_cases_id() -> None:
+    line = b'{"case_id": "C-1", "attempt": 1, "id": "another"}'
+
+    assert read_line(line, key_field="case_id") == Record(key=b"C-1", value=line)
+
+
 @pytest.mark.parametrize("line", [b'{"id":7,"state":"x"}', b'{"state":"x"}', b"{}"])
 def test_a_ticket_without_a_usable_id_is_sent_without_a_key_for_the_gate_to_judge(line: bytes) -> None:
     assert read_line(line) == Record(key=None, value=line)

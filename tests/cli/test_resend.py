@@ -14,13 +14,20 @@ from ticketgate.streams.settings import load_settings
 
 NOW_MS = 1_700_000_000_000
 GOOD = b'{"id": "T-1", "state": "x"}'
+PROPOSAL = b'{"case_id": "C-1", "attempt": 2, "call": "{", "request": {"operation": "schedule", "actor_id": "user_demo"}}'
 SETTINGS = load_settings(environment={}).settings
 
 
-def dead(value: bytes | None = GOOD, *, age: timedelta = timedelta(), content: bytes = b"") -> Record:
-    """A dead letter from tickets:2:7."""
+def dead(
+    value: bytes | None = GOOD,
+    *,
+    topic: str = "tickets",
+    age: timedelta = timedelta(),
+    content: bytes = b"",
+) -> Record:
+    """A dead letter from TOPIC:2:7."""
     ours: list[tuple[str, bytes | None]] = [
-        (COORDINATE, b"tickets:2:7"),
+        (COORDINATE, f"{topic}:2:7".encode()),
         (ERROR_STAGE, b"parse"),
         ("Ticketgate-Forged", b""),
     ]
@@ -39,7 +46,21 @@ def test_a_letter_goes_back_to_where_it_lay_without_our_headers() -> None:
 
     assert isinstance(found, Ready)
     assert found.record == Record(b"key", GOOD, (("x", b"\xff"), ("y", None)), 2, NOW_MS)
-    assert found.ticket_id == "T-1"
+    assert (found.topic, found.says) == ("tickets", "ticket T-1")
+
+
+def test_a_letter_from_proposals_goes_back_to_proposals() -> None:
+    found = prepared(dead(PROPOSAL, topic="proposals"))
+
+    assert isinstance(found, Ready)
+    assert (found.topic, found.record.partition, found.says) == ("proposals", 2, "case C-1, attempt 2")
+
+
+def test_a_letter_of_neither_input_is_taken_for_a_ticket_of_no_partition() -> None:
+    found = prepared(dead(topic="tickets-of-before"))
+
+    assert isinstance(found, Ready)
+    assert (found.topic, found.record.partition) == ("tickets", None)
 
 
 def test_by_key_the_producer_chooses_the_partition() -> None:
@@ -68,9 +89,12 @@ def test_a_time_that_retention_might_soon_take_is_not_kept(age: timedelta, *, is
         (dead(None), "tombstone"),
         (dead(b"{}", content=b"digest"), "tickets:2:7"),
         (dead(b"\x00", content=b"batch"), "batch"),
+        (dead(topic="proposals"), "mend it"),
+        (dead(PROPOSAL), "mend it"),
+        (dead(PROPOSAL, topic="dispatch"), "dispatch, which workers alone write"),
     ],
 )
-def test_what_is_no_ticket_is_held_back(record: Record, reason: str) -> None:
+def test_what_its_inputs_workers_would_not_read_is_held_back(record: Record, reason: str) -> None:
     found = prepared(record)
 
     assert isinstance(found, Held)
@@ -81,8 +105,9 @@ def test_unmended_sends_the_original_but_never_a_digest() -> None:
     sent = prepared(dead(b'{"id": 1}'), unmended=True)
 
     assert isinstance(sent, Ready)
-    assert sent.ticket_id is None
+    assert "no worker reads" in sent.says
     assert isinstance(prepared(dead(b"{}", content=b"digest"), unmended=True), Held)
+    assert isinstance(prepared(dead(b"{}", topic="dispatch"), unmended=True), Held)
 
 
 def test_a_digest_that_a_person_replaced_by_the_ticket_is_sent() -> None:
