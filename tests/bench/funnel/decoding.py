@@ -26,6 +26,14 @@ MAX_TOKENS = 160
 Mask = NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What an automaton allows in one state: the tokens, and by token the state after it, None if dead."""
+
+    allowed: Mask
+    after: tuple[State | None, ...]
+
+
 @dataclass(slots=True)
 class TokenMask:
     """Which tokens an automaton allows in each of its states, found when first asked for and kept.
@@ -36,23 +44,20 @@ class TokenMask:
     machine: Machine
     first_use_s: float = 0.0
     first_uses: int = 0
-    _by_state: dict[State, Mask] = field(default_factory=dict)
+    _by_state: dict[State, Row] = field(default_factory=dict)
 
-    def allowed(self, state: State) -> Mask:
-        """The tokens after which the automaton is alive; the end where it accepts."""
-        mask = self._by_state.get(state)
-        if mask is None:
+    def row(self, state: State) -> Row:
+        """The tokens after which the automaton is alive, and the end where it accepts."""
+        row = self._by_state.get(state)
+        if row is None:
             started = time.perf_counter()
-            mask = np.fromiter(
-                (run(self.machine, state, text) is not None for text in TEXTS),
-                dtype=np.bool_,
-                count=len(TEXTS),
-            )
-            mask[INDEX[END]] = self.machine.accepts(state)
-            self._by_state[state] = mask
+            after = tuple(run(self.machine, state, text) for text in TEXTS)
+            allowed = np.fromiter((each is not None for each in after), dtype=np.bool_, count=len(after))
+            allowed[INDEX[END]] = self.machine.accepts(state)
+            row = self._by_state[state] = Row(allowed, after)
             self.first_use_s += time.perf_counter() - started
             self.first_uses += 1
-        return mask
+        return row
 
 
 def build_mask(build: Callable[[], Machine]) -> TokenMask:
@@ -103,11 +108,11 @@ def decode(model: ToyModel, dice: random.Random, mask: TokenMask | None = None) 
         if mask is not None:
             before = mask.first_use_s
             started = time.perf_counter()
-            allowed = mask.allowed(state)
-            if not allowed[chosen]:
+            row = mask.row(state)
+            if not row.allowed[chosen]:
                 forced += 1
-                chosen = int(np.where(allowed, noisy, -np.inf).argmax())
-            state = run(mask.machine, state, TEXTS[chosen])
+                chosen = int(np.where(row.allowed, noisy, -np.inf).argmax())
+            state = row.after[chosen]
             masked += 1
             masking_s += time.perf_counter() - started - (mask.first_use_s - before)
         token = TOKENS[chosen]
