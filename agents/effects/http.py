@@ -170,8 +170,8 @@ class HttpPort:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                # A connection for each request: on one that is kept, an answer that came twice would answer the next,
-                # and aiohttp would by itself send a GET again whose connection had gone.
+                # A connection for each request: on one that is kept, an answer that came twice would answer the next.
+                # aiohttp asks a GET again by itself, which is harmless; a POST never.
                 connector=aiohttp.TCPConnector(force_close=True),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=self._headers,
