@@ -23,7 +23,8 @@ from ticketgate.agents.effects.port import (
 )
 from ticketgate.codecs.strict import JsonValue
 
-ExecuteFault = Literal["timeout_before_commit", "timeout_after_commit", "refused"]
+# commits_twice: the provider breaks its promise of one effect a key.
+ExecuteFault = Literal["timeout_before_commit", "timeout_after_commit", "refused", "commits_twice"]
 # unsettled: not found, in a copy that may lag. altered: something else stands.
 ReadBackFault = Literal["unreadable", "unsettled", "altered"]
 
@@ -82,7 +83,7 @@ class MemoryLedger:
             return Refused("not today")
         is_replay = command.key in self._standing
         if not is_replay or not self._is_idempotent_by_key:
-            self.committed += 1
+            self.committed += 2 if fault == "commits_twice" else 1
             state: dict[str, JsonValue] = {**command.arguments, "status": "committed"}
             self._standing[command.key] = Found(f"tr_{self.committed:04d}", state)
         if fault == "timeout_after_commit":

@@ -12,10 +12,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter, ValidationError
 from ticketgate.agents.effects.memory import ExecuteFault, MemoryLedger, ReadBackFault
 from ticketgate.agents.funnel.catalogue import Catalogue
-from ticketgate.agents.funnel.evidence import Authority, World
+from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, World
 from ticketgate.agents.funnel.process import Outcome, process
 from ticketgate.agents.funnel.repair import Attempt
-from ticketgate.codecs.proposal import Proposal, read_request
+from ticketgate.agents.funnel.watch import Trace, WatchedPort
+from ticketgate.codecs.proposal import Proposal, Scalar, read_request
 from ticketgate.codecs.receipt import EffectStatus, StopReason, verdict_json
 from ticketgate.codecs.strict import JsonValue, Malformed, decode, encode
 from ticketgate.codecs.verdict import Stage, Status
@@ -23,6 +24,7 @@ from ticketgate.codecs.verdict import Stage, Status
 MAX_LINE_BYTES = 4 * 2**20
 
 _STRICT = ConfigDict(extra="forbid")
+_Unreadable = Annotated[str, Field(pattern="^(authority|world):")]
 
 
 class FunnelCaseError(ValueError):
@@ -31,7 +33,10 @@ class FunnelCaseError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What the effect's calls meet, in order, and what the second look-up finds if not the same as the first."""
+    """What the effect's calls meet, in order, and what the second look-up finds if not the same as the first.
+
+    unreadable: `authority:why` or `world:why`, what the look-up answers with and is no evidence; as records have it.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -39,6 +44,8 @@ class Faults:
     read_back: tuple[ReadBackFault, ...] = ()
     authority_before_effect: Authority | None = None
     world_before_effect: World | None = None
+    unreadable: tuple[_Unreadable, ...] = ()
+    unreadable_before_effect: tuple[_Unreadable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +64,27 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What is true of a request, as a person found it: what the failure profile measures by. None: not known.
+
+    admissible: the tools that would be right, none of them where the proposer should abstain. fields: true values where
+    the request is not their authority, such as interpretations; null where nothing is true, so that any value is
+    invented. must_deny: whether policy must deny the effect. cost: of this response, all told, as decimal text in a
+    unit of the file's own.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    admissible: frozenset[str] | None = None
+    fields: Mapping[str, Scalar | None] = field(default_factory=dict)
+    must_deny: bool | None = None
+    cost: Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenCase:
     """One line. call: the model's text. case_id: the name, unless attempts at one case are written. at: when it is
-    judged. expect.committed: effects that stand in the ledger after it."""
+    judged. expect.committed: effects that stand in the ledger after it. A labelled case needs no expectation."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -68,7 +93,8 @@ class WrittenCase:
     request: dict[str, Any]
     authority: Authority | None
     call: str
-    expect: Expectation
+    expect: Expectation | None = None
+    label: Label | None = None
     world: World = field(default_factory=World)
     case_id: str | None = None
     attempt: Annotated[int, Field(ge=1)] = 1
@@ -86,10 +112,11 @@ class ReadCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of a case. faults: how that is not what was expected."""
+    """What came of a case. trace: what passed between it and the provider. faults: how it is not what was expected."""
 
     name: str
     outcome: Outcome
+    trace: Trace
     faults: tuple[str, ...]
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -130,17 +157,19 @@ async def run_cases(
         written, proposal = case.written, case.proposal
         ledger.fail_next(execute=written.faults.execute, read_back=written.faults.read_back)
         before = committed.setdefault((proposal.tenant, proposal.case_id, proposal.request.version), [])
+        port = WatchedPort(ledger)
         outcome = await process(
             proposal,
             catalogue=catalogue,
             lookup=_WrittenLookup(written),
-            port=ledger,
+            port=port,
             at=written.at,
             committed=tuple(before),
         )
         permitted = () if outcome.repair is None else outcome.repair.permitted
         before.append(Attempt(proposal.attempt, proposal.call, outcome.verdict, permitted))
-        results.append(CaseResult(written.name, outcome, tuple(_faults(written.expect, outcome, ledger))))
+        faults = () if written.expect is None else tuple(_faults(written.expect, outcome, ledger))
+        results.append(CaseResult(written.name, outcome, port.trace(), faults))
     return tuple(results)
 
 
@@ -160,8 +189,14 @@ class _WrittenLookup:
         return later if self._is_again("world") and later is not None else self.case.world
 
     def _is_again(self, what: str) -> bool:
+        """Whether it was asked before. Raises EvidenceUnreadable where the case says so."""
         self.asked[what] += 1
-        return self.asked[what] > 1
+        is_again = self.asked[what] > 1
+        faults = self.case.faults
+        for each in faults.unreadable_before_effect if is_again else faults.unreadable:
+            if each.startswith(f"{what}:"):
+                raise EvidenceUnreadable(each.removeprefix(f"{what}:"))
+        return is_again
 
 
 @cache
@@ -180,6 +215,10 @@ def _read_case(line: str, where: str) -> ReadCase:
         key = ".".join(str(part) for part in first["loc"]) or "the case"
         known = ", ".join(WrittenCase.__dataclass_fields__)
         raise FunnelCaseError(f"{where}: {key}: {first['msg'].lower()}; a case has {known}") from None
+    if written.expect is None and written.label is None:
+        raise FunnelCaseError(
+            f"{where}: neither expect nor label; say what must come of the case, or what is true"
+        )
     request = read_request(written.request)
     if isinstance(request, Malformed):
         raise FunnelCaseError(f"{where}: request: {request.reason}")

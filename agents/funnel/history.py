@@ -79,7 +79,7 @@ class CaseBook:
 
 
 def written_attempt(decision: CaseDecision, *, namespace: str, at_ms: int) -> WrittenAttempt | None:
-    """The attempt that a record of `dispatch`, `review` or `repairs` tells of, to be restored. at_ms: the record's time.
+    """The attempt that an output tells of (dispatch, review, repairs), to be restored. at_ms: the record's time.
 
     None where it tells of none: a collision was never judged, and a record without its proposal, for its size, does
     not say which version of the request it was for.

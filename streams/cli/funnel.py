@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import click
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
 from ticketgate.streams.cli.files import named, read_text
-from ticketgate.streams.cli.output import print_json
+from ticketgate.streams.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from ticketgate.agents.funnel.cases import CaseResult
+    from ticketgate.agents.funnel.cases import CaseResult, ReadCase
     from ticketgate.agents.funnel.catalogue import Catalogue
 
 
 @click.command("funnel")
 @click.argument("cases", required=False, type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
-@click.option("--example", type=click.Choice(["payments"]), help="Run the cases that come along.")
+@click.option("--example", type=click.Choice(["payments", "profile"]), help="Run the cases that come along.")
 @click.option(
     "--catalogue",
     metavar="NAME|FILE",
@@ -28,39 +28,76 @@ if TYPE_CHECKING:
     help="The catalogue that is offered: payments, support, or a TOML file.",
 )
 @click.option("--lint", is_flag=True, help="Report what the catalogue leaves unsaid, and run no case.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each case or finding.")
-def command(cases: Path | None, example: str | None, catalogue: str, lint: bool, as_json: bool) -> int:
+@click.option("--profile", "as_profile", is_flag=True, help="Print the failure profile of labelled cases.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object for each case or finding, or for the profile.",
+)
+def command(
+    cases: Path | None, example: str | None, catalogue: str, lint: bool, as_profile: bool, as_json: bool
+) -> int:
     """Put CASES, a file of JSON lines (- for standard input), through the funnel's gates.
 
     Each case has a request, the authority and the world as they are looked up, the model's call as text, faults of
-    the effect if wanted, and what must come of it; agents/funnel/README.md shows one. The cases of a file share one
-    ledger in memory. Exit code 0 if each comes out as it expects, 3 otherwise.
+    the effect if wanted, what must come of it, and a label for --profile; agents/funnel/README.md shows one. The
+    cases of a file share one ledger in memory. Exit code 0 if each comes out as it expects, 3 otherwise.
     """
     # Loaded when it is needed, so that --help is quick.
     from ticketgate.agents.funnel.load import example as example_text
     from ticketgate.agents.funnel.load import load_catalogue
 
     if lint:
-        if cases is not None or example is not None:
-            raise CommandError("--lint reads a catalogue and no cases; leave CASES and --example out")
+        if cases is not None or example is not None or as_profile:
+            raise CommandError(
+                "--lint reads a catalogue and no cases; leave CASES, --example and --profile out"
+            )
         return _lint(load_catalogue(catalogue), as_json)
     if (cases is None) == (example is None):
         raise CommandError("nothing to run, or two things: name a file of CASES, or --example payments")
+    run = _profile if as_profile else _run
     if cases is None:
-        return _run(example_text("payments.jsonl"), "payments.jsonl", load_catalogue("payments"), as_json)
-    return _run(read_text(cases), named(cases), load_catalogue(catalogue), as_json)
+        source = f"{example}.jsonl"
+        return run(_read(example_text(source), source), load_catalogue("payments"), as_json)
+    return run(_read(read_text(cases), named(cases)), load_catalogue(catalogue), as_json)
 
 
-def _run(text: str, source: str, catalogue: Catalogue, as_json: bool) -> int:
-    from ticketgate.agents.effects.memory import MemoryLedger
-    from ticketgate.agents.funnel.cases import FunnelCaseError, read_cases, run_cases
+def _read(text: str, source: str) -> tuple[ReadCase, ...]:
+    from ticketgate.agents.funnel.cases import FunnelCaseError, read_cases
 
-    ledger = MemoryLedger()
     try:
-        read = read_cases(text, source=source)
+        return read_cases(text, source=source)
     except FunnelCaseError as err:
         raise CommandError(str(err)) from err
-    results = asyncio.run(run_cases(read, catalogue=catalogue, ledger=ledger))
+
+
+def _profile(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -> int:
+    from ticketgate.agents.effects.memory import MemoryLedger
+    from ticketgate.agents.funnel.cases import FunnelCaseError
+    from ticketgate.agents.funnel.profiling import profile_cases
+    from ticketgate.streams.cli.funnel_profile import profile_lines
+
+    try:
+        profiled = asyncio.run(profile_cases(cases, catalogue=catalogue, provider=MemoryLedger()))
+    except FunnelCaseError as err:
+        raise CommandError(str(err)) from err
+    failed = [result.name for result in profiled.results if result.faults]
+    if as_json:
+        print_json({**profiled.profile.to_json(), "not_as_expected": failed})
+    else:
+        click.echo("\n".join(profile_lines(profiled.profile)))
+    if failed:
+        say(f"{len(failed)} not as expected: {', '.join(failed)}; run them without --profile to see how")
+    return EXIT_FINDINGS if failed else 0
+
+
+def _run(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -> int:
+    from ticketgate.agents.effects.memory import MemoryLedger
+    from ticketgate.agents.funnel.cases import run_cases
+
+    ledger = MemoryLedger()
+    results = asyncio.run(run_cases(cases, catalogue=catalogue, ledger=ledger))
     if as_json:
         for result in results:
             print_json(result.to_json())

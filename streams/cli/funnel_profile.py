@@ -1,0 +1,52 @@
+"""How `ticketgate funnel --profile` shows a failure profile: a line a rate, each with what it is a rate of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ticketgate.agents.funnel.profile import Profile
+    from ticketgate.agents.funnel.rates import Rate
+
+
+def profile_lines(found: Profile) -> list[str]:
+    """The profile as people read it. Fields stand below the stage that compares them."""
+    missing = ", ".join(f"{count} without {name}" for name, count in found.unlabelled.items() if count)
+    lines = [
+        f"{found.cases} cases{f'; of their labels {missing}' if missing else ''}",
+        "95 % intervals by Wilson, as if cases were independent; (-) is better low",
+        "",
+    ]
+    # The proposer's rates, then fidelity, which is the proposer's too, then what follows.
+    split = next(place for place, rate in enumerate(found.rates) if rate.name == "world_state")
+    lines += _aligned((*found.rates[:split], *found.fidelity, *found.rates[split:]))
+    return [*lines, "", _unknown(found), _cost(found)]
+
+
+def _aligned(rates: Iterable[Rate]) -> Iterator[str]:
+    told = [(f"{each.name}{'' if each.is_wanted else ' (-)'}", *each.shown(), each.over) for each in rates]
+    widths = [max(len(row[column]) for row in told) for column in range(4)]
+    for name, value, fraction, interval, over in told:
+        yield (
+            f"{name:{widths[0]}}  {value:>{widths[1]}}  {fraction:>{widths[2]}}  {interval:>{widths[3]}}  {over}"
+        )
+
+
+def _unknown(found: Profile) -> str:
+    if not found.unknown_s and not found.held:
+        return "unknown duration: none was unknown"
+    settled = len(found.unknown_s)
+    spans = (
+        f"; settled after {median(found.unknown_s):g} s (median), at most {found.unknown_s[-1]:g} s"
+        if settled
+        else ""
+    )
+    return f"unknown duration: {settled} settled by reading back, {found.held} held{spans}"
+
+
+def _cost(found: Profile) -> str:
+    cost = found.cost
+    each = "none of 0" if cost.each is None else f"{cost.each}"
+    return f"cost per verified outcome: {each} ({cost.total} for {cost.verified} verified)"
