@@ -36,24 +36,24 @@ class Observation:
     label: Label = field(default_factory=Label)
 
     @cached_property
-    def stopped_at(self) -> Stage | None:
-        """The gate that stopped the call, at the first look or the second; None if none did.
+    def stop(self) -> Verdict | None:
+        """The verdict of the gate that stopped the call, at the first look or the second; None if none did.
 
-        Not by the verdict alone: a repair that was stopped bears the stage of an attempt before.
+        Not how the attempt ended: a repair that was stopped bears the stage of an attempt before.
         """
         found = run_gates(self.case, FUNNEL_GATES)
         if found is not None:
-            return found.stage
+            return found
         is_second_look = (
             self.trace.command is None
             and self.verdict.status is not Status.ACCEPT
             and self.verdict.stage in (Stage.WORLD_STATE, Stage.AUTHORITY)
         )
-        return self.verdict.stage if is_second_look else None
+        return self.verdict if is_second_look else None
 
     def passed(self, stage: Stage) -> bool:
         """Whether the call went beyond a gate."""
-        return self.stopped_at is None or _ORDER[self.stopped_at] > _ORDER[stage]
+        return self.stop is None or _ORDER[self.stop.stage] > _ORDER[stage]
 
     @property
     def chosen(self) -> str | None:
@@ -79,7 +79,7 @@ class Observation:
     @property
     def is_denied(self) -> bool:
         """Whether policy stopped it, and nothing was sent."""
-        return self.stopped_at is Stage.AUTHORITY and not self.trace.answers
+        return self.stop is not None and self.stop.status is Status.DENY and not self.trace.answers
 
     @property
     def is_unknown(self) -> bool:

@@ -10,6 +10,7 @@ from ticketgate.agents.effects.memory import MemoryLedger
 from ticketgate.agents.funnel.case import FunnelCase
 from ticketgate.agents.funnel.cases import CaseResult, FunnelCaseError, Label, ReadCase, run_cases
 from ticketgate.agents.funnel.catalogue import Catalogue
+from ticketgate.agents.funnel.evidence import World
 from ticketgate.agents.funnel.observation import Observation
 from ticketgate.agents.funnel.profile import Profile, profile
 from ticketgate.agents.funnel.unknowns import unknown_for_s
@@ -57,11 +58,23 @@ async def _observe(
         unknown_s = await unknown_for_s(trace, verdict, port)
         trace = replace(trace, created=trace.created + port.trace().created)
     return Observation(
-        case=FunnelCase(case.proposal, catalogue, written.authority, written.world, written.at),
+        case=_first_look(case, catalogue),
         verdict=verdict,
         trace=trace,
         unknown_s=unknown_s,
         label=written.label or Label(),
+    )
+
+
+def _first_look(case: ReadCase, catalogue: Catalogue) -> FunnelCase:
+    written, unreadable = case.written, case.written.faults.unreadable
+    return FunnelCase(
+        case.proposal,
+        catalogue,
+        None if any(each.startswith("authority:") for each in unreadable) else written.authority,
+        World() if any(each.startswith("world:") for each in unreadable) else written.world,
+        written.at,
+        unreadable,
     )
 
 

@@ -283,6 +283,11 @@ MUTATIONS: dict[str, tuple[Callable[[list[Case]], None], set[str]]] = {
     "superseding request": (_superseded, {"world_state"}),
     "permission revoked before the effect": (_revoked, {"authority"}),
     "authority that has forgotten": (_forgotten, {"authority", "needless_denials"}),
+    "authority that cannot be read": (_faults(unreadable=["authority:bad signature"]), {"authority"}),
+    "world that cannot be read before the effect": (
+        _faults(unreadable_before_effect=["world:no JSON"]),
+        {"world_state"},
+    ),
     "refusal": (_faults(execute=["refused"]), {"execution"}),
     "time-out before commit": (_faults(execute=["timeout_before_commit"]), {"execution"}),
     "time-out after commit": (_faults(execute=["timeout_after_commit"]), {"execution"}),
