@@ -46,7 +46,7 @@ class Rate:
     def shown(self) -> tuple[str, str, str]:
         """The rate, the fraction and the interval as people read them."""
         if self.value is None or self.interval is None:
-            return "none", "of 0", ""
+            return "", "none of 0", ""
         low, high = self.interval
         return (
             f"{_percent(self.value)} %",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from ticketgate.agents.effects.memory import MemoryLedger
 from ticketgate.agents.funnel.cases import read_cases, run_cases
 from ticketgate.agents.funnel.funnel_file import load_funnel_file
@@ -16,6 +17,8 @@ from ticketgate.agents.funnel.funnel_specs import CONSEQUENCES
 from ticketgate.agents.funnel.lint import lint_catalogue
 from ticketgate.agents.funnel.load import parse_catalogue
 from ticketgate.agents.funnel.lookups.reading import authority_of, world_of
+from ticketgate.agents.funnel.profile import profile
+from ticketgate.agents.funnel.profiling import profile_cases
 from ticketgate.agents.funnel.release import check_release
 from ticketgate.agents.funnel.release_grid import release_grid
 from ticketgate.codecs.proposal import Proposal, Request
@@ -37,8 +40,9 @@ def block(kind: str, section: str = "") -> str:
     return blocks(kind, section)[0]
 
 
-def test_the_shown_command_prints_what_is_shown() -> None:
-    typed, _, printed = block("console").partition("\n")
+@pytest.mark.parametrize("shown", [block("console"), block("console", "The failure profile")])
+def test_the_shown_command_prints_what_is_shown(shown: str) -> None:
+    typed, _, printed = shown.partition("\n")
     name, *arguments = typed.removeprefix("$ ").split()
 
     ran = subprocess.run(
@@ -46,6 +50,26 @@ def test_the_shown_command_prints_what_is_shown() -> None:
     )
 
     assert ran.stdout == printed
+
+
+def test_the_shown_label_fits_a_case() -> None:
+    case = json.loads(block("json", "A case")) | {"label": json.loads(block("json", "The failure profile"))}
+
+    read = read_cases(json.dumps(case), source="page")
+    profiled = asyncio.run(profile_cases(read, catalogue=PAYMENTS, provider=MemoryLedger()))
+
+    assert profiled.profile.unlabelled == {"admissible": 0, "must_deny": 0, "cost": 0}
+
+
+def test_every_rate_of_a_profile_is_explained() -> None:
+    section = PAGE.partition("## The failure profile\n")[2].partition("\n## ")[0]
+    explained = {
+        name
+        for row in re.findall(r"^\| ([a-z_, .A-Z]+) \|", section, re.MULTILINE)
+        for name in row.split(", ")
+    }
+
+    assert explained >= {rate.name for rate in profile([]).rates}
 
 
 def test_the_shown_catalogue_loads_and_has_no_findings() -> None:

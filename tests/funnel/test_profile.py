@@ -135,7 +135,7 @@ def test_a_rate_over_nothing_is_no_number() -> None:
     found = run([line("unlabelled", call="{", label={})]).profile
 
     rate = found.rate("abstention")
-    assert (rate.value, rate.interval, rate.shown()) == (None, None, ("none", "of 0", ""))
+    assert (rate.value, rate.interval, rate.shown()) == (None, None, ("", "none of 0", ""))
     assert rate.to_json()["rate"] is None
     assert found.cost.each is None
 
