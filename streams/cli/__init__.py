@@ -28,6 +28,7 @@ COMMANDS = {
     "policy": ("policy", "Check, try, show and compare policies."),
     "funnel": ("funnel", "Put cases of proposed calls through the funnel's gates."),
     "release": ("release", "Say which effects may be automatic, and what must stand for it."),
+    "case": ("case", "Write the record of an incident as a case that shows it."),
     "audit": ("audit", "Account for every input: duplicate, missing, pending."),
     "claims": ("claims", "Show a claim, or rebuild lost claims from the outputs."),
     "reconcile": ("reconcile", "List effects whose outcome is open; read them back or settle one."),

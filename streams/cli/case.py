@@ -1,0 +1,120 @@
+"""`ticketgate case`: a record of an incident as a case that shows it, for `ticketgate funnel` or `policy test`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from ticketgate.streams.cli import EXIT_BAD_INPUT, CommandError
+from ticketgate.streams.cli.files import MAX_FILE_BYTES, named, read_bytes
+from ticketgate.streams.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from ticketgate.codecs.case_decision import CaseDecision
+    from ticketgate.codecs.decision import DecisionRecord
+    from ticketgate.codecs.receipt import DecisionReceipt, EffectReceipt
+    from ticketgate.codecs.strict import JsonValue, Malformed
+
+    Read = CaseDecision | DecisionRecord | DecisionReceipt | EffectReceipt
+
+
+@click.command("case")
+@click.argument("records", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
+@click.option("--name", metavar="TEXT", help="The case's name; numbered where there are several.")
+def command(records: Path, name: str | None) -> int:
+    """Write RECORDS (- for standard input) as cases, one JSON object a line.
+
+    RECORDS are lines as `ticketgate consume` prints them, or bare values: of dispatch, repairs, review and receipts.
+    Those on one attempt make one case, which expects what was said of it last: give a receipt with its decision, and a
+    repaired attempt with the one before. Cases of proposals are for `ticketgate funnel`, cases of tickets for
+    `ticketgate policy test`. Exit code 2 if a record cannot become a case; the others are written.
+    """
+    # Loaded when it is needed, so that --help is quick.
+    from ticketgate.agents.funnel.export import export_cases
+    from ticketgate.agents.recorded_case import RecordedCaseError, policy_case
+    from ticketgate.codecs.case_decision import CaseDecision
+    from ticketgate.codecs.decision import DecisionRecord
+    from ticketgate.codecs.receipt import DecisionReceipt, EffectReceipt
+
+    read = _read(records)
+    tickets = [each for each in read if isinstance(each, DecisionRecord)]
+    decisions = [each for each in read if isinstance(each, CaseDecision)]
+    receipts = [each for each in read if isinstance(each, EffectReceipt)]
+    judged = [each for each in read if isinstance(each, DecisionReceipt)]
+    if tickets and (decisions or receipts or judged):
+        raise CommandError(
+            f"{named(records)}: decisions on tickets and on proposals are cases of two commands; give them apart"
+        )
+    lines, errors = export_cases(decisions, receipts, name=name)
+    problems = [*map(str, errors), *_without_evidence(judged, decisions)]
+    for number, ticket in enumerate(tickets, start=1):
+        told = name if name is None or len(tickets) == 1 else f"{name} {number}"
+        try:
+            lines.append(policy_case(ticket, name=told))
+        except RecordedCaseError as err:
+            problems.append(str(err))
+    for line in lines:
+        print_json(line)
+    for catalogue in dict.fromkeys(f"{each.catalogue.name} {each.catalogue.version}" for each in decisions):
+        say(
+            f"judged by the catalogue {catalogue}; run the cases with `ticketgate funnel CASES --catalogue …`"
+        )
+    for policy in dict.fromkeys(f"{each.policy.name} {each.policy.version}" for each in tickets):
+        say(f"judged by the policy {policy}; run the cases with `ticketgate policy test POLICY CASES`")
+    for problem in dict.fromkeys(problems):
+        say(f"ticketgate: {problem}")
+    return EXIT_BAD_INPUT if problems else 0
+
+
+def _read(path: Path) -> list[Read]:
+    from ticketgate.codecs.strict import Malformed, decode
+    from ticketgate.streams.cli.envelope import LineError, read_line
+
+    data = read_bytes(path)
+    whole = decode(data, max_bytes=MAX_FILE_BYTES)
+    # One value may be written over many lines; records have a line each.
+    lines = [data] if isinstance(whole, dict) else data.split(b"\n")
+    found: list[Read] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{named(path)}:{number}"
+        try:
+            value = read_line(line).value
+        except LineError as err:
+            raise CommandError(f"{where}: {err}") from err
+        if value is None:
+            continue
+        decoded = decode(value, max_bytes=MAX_FILE_BYTES)
+        read = decoded if isinstance(decoded, Malformed) else _record(decoded)
+        if isinstance(read, Malformed):
+            raise CommandError(
+                f"{where}: {read.reason}; give records of dispatch, repairs, review or receipts"
+            )
+        found.append(read)
+    if not found:
+        raise CommandError(f"{named(path)}: no records; pipe `ticketgate consume review` into this command")
+    return found
+
+
+def _record(value: JsonValue) -> Read | Malformed:
+    """A record by its `schema`."""
+    from ticketgate.codecs.case_decision import read_dispatched
+    from ticketgate.codecs.receipt import read_receipt
+
+    schema = value.get("schema") if isinstance(value, dict) else None
+    is_receipt = isinstance(schema, str) and schema.startswith("receipt/")
+    return read_receipt(value) if is_receipt else read_dispatched(value)
+
+
+def _without_evidence(judged: Sequence[DecisionReceipt], decisions: Sequence[CaseDecision]) -> list[str]:
+    """The decision receipts whose decision was not given: they name the evidence's versions and do not hold it."""
+    given = {(each.tenant, each.case_id, each.attempt) for each in decisions}
+    return [
+        f"case {each.case_id} attempt {each.attempt}: a receipt names evidence and does not hold it; give the decision"
+        " from dispatch, repairs or review as well"
+        for each in judged
+        if (each.tenant, each.case_id, each.attempt) not in given
+    ]
