@@ -7,7 +7,7 @@ the file names it. Nothing is sent yet; what was opened lives in one event loop 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from ticketgate.agents.funnel.lookups.template import PLACES, Template
 if TYPE_CHECKING:
     from ticketgate.agents.funnel.lookups.signed import SignedRecords
 
-Clock = Callable[[], datetime]
+Clock = Callable[[], Awaitable[datetime]]
 
 
 class _Closing(Protocol):
@@ -64,12 +64,16 @@ class OpenProviders(Mapping[str, EffectPort]):
             raise first
 
 
-def _utc_now() -> datetime:
+async def _own_clock() -> datetime:
     return datetime.now(UTC)
 
 
-def open_lookup(file: FunnelFile, *, now: Clock = _utc_now) -> SourcedLookup:
-    """The look-up that the file declares. now: the clock that signed records expire by. Raises FunnelFileError."""
+def open_lookup(file: FunnelFile, *, now: Clock = _own_clock) -> SourcedLookup:
+    """The look-up that the file declares. Raises FunnelFileError.
+
+    now: the clock that signed records expire by, and nothing else goes by it. A worker gives Redis'; the process' own
+    is for who has no other.
+    """
     specs = file.lookup
     if specs is None:
         raise FunnelFileError(str(file.path), "no lookup", "add lookup.authority and lookup.world")

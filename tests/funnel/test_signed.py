@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,19 @@ SECRET = b"a shared secret of sixty-four bytes or more, so that it does for all"
 NOW = int(AT.timestamp())
 
 
+def clock(moment: datetime = AT) -> Callable[[], Awaitable[datetime]]:
+    async def now() -> datetime:
+        return moment
+
+    return now
+
+
 def records(**changed: Any) -> SignedRecords:
     return SignedRecords(
         **{
             "keys": [SECRET],
             "algorithms": ["HS256"],
-            "now": lambda: AT,
+            "now": clock(),
             "max_lifetime_s": 300,
             **changed,
         }
@@ -172,13 +179,13 @@ async def test_a_public_key_in_a_file_verifies(tmp_path: Path, kind: str) -> Non
     source = f'adapter = "signed"\nalgorithms = ["{kind}"]\nkey_files = ["issuer.pem"]'
     file = tmp_path / "funnel.toml"
     file.write_text(f'catalogue = "payments"\n[lookup.authority]\n{source}\n[lookup.world]\n{source}\n')
-    lookup = open_lookup(load_funnel_file(file), now=lambda: AT)
+    lookup = open_lookup(load_funnel_file(file), now=clock())
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     text = signed(key=pem, algorithm=kind)
 
     evidence = await look_up(proposal(text, text), lookup)
     later = await look_up(
-        proposal(text, text), open_lookup(load_funnel_file(file), now=lambda: AT + timedelta(minutes=1))
+        proposal(text, text), open_lookup(load_funnel_file(file), now=clock(AT + timedelta(minutes=1)))
     )
 
     assert (evidence.authority, evidence.world) == (authority(), WORLD)

@@ -9,7 +9,7 @@ does not see that a permission was withdrawn. Its lifetime is the time for which
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -35,12 +35,12 @@ class SignedRecords:
     """What a signed record must be. keys: any one of them may have signed, so that keys can be changed without a gap.
 
     algorithms: of one kind, shared secret or public key; a listed one alone is taken. now: gives the moment that
-    expiry is judged by. Raises UnusableKey where a key fits none of the algorithms.
+    expiry is judged by; what it raises passes through. Raises UnusableKey where a key fits none of the algorithms.
     """
 
     keys: Sequence[bytes]
     algorithms: Sequence[str]
-    now: Callable[[], datetime]
+    now: Callable[[], Awaitable[datetime]]
     max_lifetime_s: float
     issuer: str | None = None
     audience: str | None = None
@@ -54,14 +54,14 @@ class SignedRecords:
             if not any(_fits(key, name) for name in self.algorithms):
                 raise UnusableKey(f"a key is too short or not one for {', '.join(self.algorithms)}")
 
-    def read(self, text: str, proposal: Proposal) -> Mapping[str, JsonValue]:
+    async def read(self, text: str, proposal: Proposal) -> Mapping[str, JsonValue]:
         """The claims of a record of the request's actor. Raises EvidenceUnreadable."""
         # The strict reader, and not PyJWT's: a claim that stands twice would be the one to us and the other elsewhere.
         claims = decode(self._verified(text))
         if not isinstance(claims, dict):
             why = claims.reason if isinstance(claims, Malformed) else "no JSON object"
             raise EvidenceUnreadable(f"the signed payload is unreadable: {why}")
-        self._check_times(claims)
+        _check_times(claims, (await self.now()).timestamp(), self.max_lifetime_s)
         self._check_names(claims)
         if claims.get("sub") != proposal.request.actor_id:
             raise EvidenceUnreadable(f"signed for another actor: sub is {_told(claims.get('sub'))}")
@@ -83,18 +83,6 @@ class SignedRecords:
                 raise EvidenceUnreadable(f"no signed record: {plain(str(err))}") from None
             return payload
         raise EvidenceUnreadable("its signature is of no known key")
-
-    def _check_times(self, claims: Mapping[str, JsonValue]) -> None:
-        at = self.now().timestamp()
-        issued, expires = _seconds(claims, "iat"), _seconds(claims, "exp")
-        if issued > at + CLOCK_SKEW_S:
-            raise EvidenceUnreadable("issued in the future: iat")
-        if expires - issued > self.max_lifetime_s:
-            raise EvidenceUnreadable(f"made to live longer than {self.max_lifetime_s:g} s: exp less iat")
-        if at >= expires:
-            raise EvidenceUnreadable("expired: exp")
-        if "nbf" in claims and _seconds(claims, "nbf") > at + CLOCK_SKEW_S:
-            raise EvidenceUnreadable("not yet valid: nbf")
 
     def _check_names(self, claims: Mapping[str, JsonValue]) -> None:
         if self.issuer is not None and claims.get("iss") != self.issuer:
@@ -120,7 +108,7 @@ class SignedAuthority:
         text = proposal.signed.authority
         if text is None:
             return None
-        return authority_of(_claim(self.records.read(text, proposal), "authority"), proposal)
+        return authority_of(_claim(await self.records.read(text, proposal), "authority"), proposal)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -137,13 +125,25 @@ class SignedWorld:
         text = proposal.signed.world
         if text is None:
             return World()
-        claims = self.records.read(text, proposal)
+        claims = await self.records.read(text, proposal)
         # An actor has many cases, and facts are of one: another account's balance would do for this one.
         _claim(claims, "case_id")
         return world_of(_claim(claims, "world"))
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+def _check_times(claims: Mapping[str, JsonValue], at: float, max_lifetime_s: float) -> None:
+    issued, expires = _seconds(claims, "iat"), _seconds(claims, "exp")
+    if issued > at + CLOCK_SKEW_S:
+        raise EvidenceUnreadable("issued in the future: iat")
+    if expires - issued > max_lifetime_s:
+        raise EvidenceUnreadable(f"made to live longer than {max_lifetime_s:g} s: exp less iat")
+    if at >= expires:
+        raise EvidenceUnreadable("expired: exp")
+    if "nbf" in claims and _seconds(claims, "nbf") > at + CLOCK_SKEW_S:
+        raise EvidenceUnreadable("not yet valid: nbf")
 
 
 def _fits(key: bytes, algorithm: str) -> bool:
