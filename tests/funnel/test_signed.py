@@ -215,3 +215,10 @@ def test_a_secret_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest
         open_lookup(loaded)
     monkeypatch.setenv("EVIDENCE_SECRET", SECRET.decode())
     open_lookup(loaded)
+
+
+def test_public_keys_without_cryptography_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jwt.PyJWS, "get_algorithms", lambda self: ["none", "HS256"])
+
+    with pytest.raises(UnusableKey, match=r"EdDSA needs cryptography; pip install 'ticketgate\[signed\]'"):
+        records(algorithms=["EdDSA"])
