@@ -19,8 +19,9 @@ from typing import Annotated, NotRequired, cast
 from pydantic import Field, TypeAdapter, ValidationError, with_config
 from redis.asyncio import Redis
 from ticketgate.codecs.identity import Coordinate, IdempotencyKey, proposal_key
-from ticketgate.codecs.pieces import IGNORE_UNKNOWN, VerdictDocument, read_verdict, verdict_json
+from ticketgate.codecs.pieces import VerdictDocument, read_verdict, verdict_json
 from ticketgate.codecs.proposal import Proposal
+from ticketgate.codecs.shape import IGNORE_UNKNOWN
 from ticketgate.codecs.strict import JsonValue, encode
 from ticketgate.codecs.verdict import Verdict
 from ticketgate.store.durability import Durability
