@@ -36,6 +36,11 @@ log = logging.getLogger(__name__)
 
 # The group's other members wait this long for a worker to hand its lanes over (assignment.py needs 8 s at most).
 REBALANCE_TIMEOUT_MS = 30_000
+# Effects of one case follow one another, each with its provider's time-out: a batch of them is small, and takes as long
+# as it takes. Heartbeats tell that the worker lives.
+EFFECTS_BATCH = 16
+EFFECTS_POLL_INTERVAL_MS = 3_600_000
+POLL_INTERVAL_MS = 300_000
 # A consumer that could not start tries again after this.
 START_RETRY_S = 1.0
 # A broker that is gone makes aiokafka's consumer try for ever to leave its group.
@@ -62,6 +67,7 @@ class Consuming:
 
     def __init__(self, topics: RoleTopics, *, taker: BatchTaker, parts: LaneParts) -> None:
         self.topics = topics
+        self._is_effects = topics.role == "effects"
         self._taker = taker
         self._parts = parts
         self._conditions = Conditions(parts.settings, parts.redis, topics)
@@ -123,12 +129,12 @@ class Consuming:
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=max(100, session_ms // 5),
             rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
+            max_poll_interval_ms=EFFECTS_POLL_INTERVAL_MS if self._is_effects else POLL_INTERVAL_MS,
         )
 
     def _new_lane(self, source: TopicPartition) -> Lane:
         parts, consumer = self._parts, self._require_consumer()
         membership = Membership(consumer)
-        is_effects = self.topics.role == "effects"
         return Lane(
             source,
             consumer=consumer,
@@ -140,14 +146,16 @@ class Consuming:
                 hangs=parts.hangs,
                 durability=parts.durability,
                 check_conditions=self._conditions.check,
-                rebuild="ledger rebuild" if is_effects else "claims rebuild",
-                commits_before_acting=is_effects,
+                rebuild="ledger rebuild" if self._is_effects else "claims rebuild",
+                commits_before_acting=self._is_effects,
             ),
             output=self._new_output(source, consumer),
             passing=parts.passing,
             taker=self._taker,
             telemetry=parts.telemetry,
-            batch_size=parts.settings.batch_size,
+            batch_size=min(parts.settings.batch_size, EFFECTS_BATCH)
+            if self._is_effects
+            else parts.settings.batch_size,
             positions=self._positions,
             readiness=parts.readiness,
             is_member=membership.is_member,

@@ -151,7 +151,7 @@ class Runner:
             return beside
         evidences: Evidences | None = None
         if file.lookup is not None:
-            lookup = open_lookup(file)
+            lookup = open_lookup(file, now=parts.clock)
             self._closing.push_async_callback(lookup.close)
             evidences = Evidences(lookup, self._readiness)
         if "propose" in self._settings.roles and file.catalogue is not None and evidences is not None:

@@ -27,7 +27,8 @@ class Telemetry:
         self._registry = registry = CollectorRegistry()
         self._records = Counter(
             "ticketgate_records",
-            "Input records by where they went: dispatched, review, malformed, replayed, tombstone, given_up",
+            "Input records by where they went: dispatched, review, repairs, taken (by the executor), malformed,"
+            " replayed, tombstone, given_up",
             ["topic", "outcome"],
             registry=registry,
         )

@@ -113,10 +113,16 @@ def worker_settings(answers: Path, *, brokers: int) -> dict[str, str]:
 
 
 def storm(scene: Scene, load: Workload, *, is_supervised: bool = False) -> None:
+    """Send the tickets while the faults happen."""
+    send_while(scene, list(load.chunks(CHUNK)), topic="tickets", is_supervised=is_supervised)
+
+
+def send_while(
+    scene: Scene, chunks: Sequence[Sequence[Sent]], *, topic: str, is_supervised: bool = False
+) -> None:
     """Send in chunks while the faults happen, spread over the run; supervised, workers that crash are replaced."""
-    chunks = list(load.chunks(CHUNK))
     with ThreadPoolExecutor(1, thread_name_prefix="send") as pool:
-        sending = pool.submit(lambda: asyncio.run(_send_all(scene, chunks)))
+        sending = pool.submit(lambda: asyncio.run(_send_all(scene, chunks, scene.gate.topic(topic))))
         for fault in schedule(scene.rng):
             time.sleep(scene.rng.uniform(0.3, 1.5))
             if is_supervised:
@@ -127,10 +133,9 @@ def storm(scene: Scene, load: Workload, *, is_supervised: bool = False) -> None:
         sending.result(timeout=300)
 
 
-async def _send_all(scene: Scene, chunks: Sequence[Sequence[Sent]]) -> None:
+async def _send_all(scene: Scene, chunks: Sequence[Sequence[Sent]], topic: str) -> None:
     """A producer that outlives the broker: what it cannot know to be sent it sends again, as upstreams do."""
     pause_s = SENDING_S / max(1, len(chunks))
-    topic = scene.gate.topic("tickets")
     async with AIOKafkaProducer(bootstrap_servers=scene.gate.bootstrap, enable_idempotence=True) as producer:
         for chunk in chunks:
             while True:

@@ -245,13 +245,26 @@ async def _read(bootstrap: str, topics: Sequence[str]) -> list[ConsumerRecord[by
 
 
 async def _lag(bootstrap: str, topic: str, group: str) -> int:
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
     async with consumer:
         partitions = [TopicPartition(topic, partition) for partition in await _partitions(consumer, topic)]
         # Assigned, not subscribed: this reader must not join the workers' group.
         consumer.assign(partitions)
         ends = await consumer.end_offsets(partitions)
-        return sum([end - (await consumer.committed(partition) or 0) for partition, end in ends.items()])
+        behind = 0
+        for partition, end in ends.items():
+            committed = await consumer.committed(partition) or 0
+            consumer.seek(partition, committed)
+            # Records, and not offsets: behind the last record of a transaction lies its marker, which is no record.
+            while await consumer.position(partition) < end:
+                found = await consumer.getmany(partition, timeout_ms=200)
+                behind += sum(len(records) for records in found.values())
+        return behind
 
 
 async def _partitions(consumer: AIOKafkaConsumer, topic: str) -> set[int]:

@@ -82,7 +82,7 @@ class PaymentFunnel:
     def wait_taken(self, timeout_s: float = WAIT_S) -> None:
         """Wait until both roles have taken all there is: nothing holds a partition up."""
         deadline = time.monotonic() + timeout_s
-        while left := (self.lag("propose", "proposals"), self.lag("effects", "dispatch")) != (0, 0):
+        while any(left := (self.lag("propose", "proposals"), self.lag("effects", "dispatch"))):
             if time.monotonic() > deadline:
                 logs = "\n".join(worker.log()[-3000:] for worker in self.gate.workers)
                 raise AssertionError(f"proposals and dispatch are behind by {left}\n{logs}")
@@ -138,6 +138,7 @@ STEPS = {
     ("unknown", "committed"),
     ("unknown", "rejected"),
     ("unknown", "absent"),
+    ("absent", "prepared"),
     ("absent", "unknown"),
     ("absent", "committed"),
     ("absent", "rejected"),
