@@ -26,13 +26,18 @@ def send_to(gate: Deployment, topic: str, records: Sequence[Sent]) -> None:
     asyncio.run(act())
 
 
-def commit(gate: Deployment, offsets: Mapping[int, int]) -> None:
-    """Set the group's offsets, as a reset does. Waits until no member is left that would refuse it."""
+def group_of(gate: Deployment, topic: str) -> str:
+    """The group that reads an input."""
+    return {"tickets": gate.name, "proposals": f"{gate.name}.propose"}[topic]
+
+
+def commit(gate: Deployment, offsets: Mapping[int, int], *, of: str = "tickets") -> None:
+    """Set a group's offsets, as a reset does. Waits until no member is left that would refuse it."""
 
     async def act() -> None:
-        places = {TopicPartition(gate.topic("tickets"), number): to for number, to in offsets.items()}
+        places = {TopicPartition(gate.topic(of), number): to for number, to in offsets.items()}
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=gate.bootstrap, group_id=gate.name, enable_auto_commit=False
+            bootstrap_servers=gate.bootstrap, group_id=group_of(gate, of), enable_auto_commit=False
         )
         async with consumer, asyncio.timeout(30):
             consumer.assign(list(places))
@@ -46,13 +51,13 @@ def commit(gate: Deployment, offsets: Mapping[int, int]) -> None:
     asyncio.run(act())
 
 
-def committed_offset(gate: Deployment, partition: int) -> int | None:
-    """The group's offset of one partition of tickets."""
+def committed_offset(gate: Deployment, partition: int, *, of: str = "tickets") -> int | None:
+    """A group's offset of one partition of its input."""
 
     async def act() -> int | None:
-        source = TopicPartition(gate.topic("tickets"), partition)
+        source = TopicPartition(gate.topic(of), partition)
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=gate.bootstrap, group_id=gate.name, enable_auto_commit=False
+            bootstrap_servers=gate.bootstrap, group_id=group_of(gate, of), enable_auto_commit=False
         )
         async with consumer:
             found: int | None = await consumer.committed(source)
