@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from ticketgate.codecs.decision import DecisionRecord, read_decision
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.codecs.malformed import Malformed, wrong_kind
@@ -42,7 +42,7 @@ from ticketgate.codecs.proposal import (
 )
 from ticketgate.codecs.repair_receipt import RepairDocument, RepairReceipt, read_repair
 from ticketgate.codecs.request import Request, WrittenRequestDocument, read_written_request
-from ticketgate.codecs.shape import IGNORE_UNKNOWN, wrong_fields
+from ticketgate.codecs.shape import IGNORE_UNKNOWN, read_written
 from ticketgate.codecs.strict import DEFAULT_MAX_BYTES, JsonValue, decode, encode
 from ticketgate.codecs.times import parse_rfc3339, rfc3339, to_milliseconds
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -205,35 +205,30 @@ def _check() -> TypeAdapter[CaseDecisionDocument]:
     return TypeAdapter(CaseDecisionDocument)
 
 
-_HINTS = dict.fromkeys(CaseDecisionDocument.__annotations__, "as case-decision/1 says")
-
-
 def _read_version_1(value: dict[str, JsonValue]) -> CaseDecision | Malformed:
-    try:
-        checked = _check().validate_python(value)
-    except ValidationError as err:
-        return wrong_fields(err, value, _HINTS, unknown="not one of case-decision/1")
-    try:
-        return CaseDecision(
-            case_id=checked["case_id"],
-            attempt=checked["attempt"],
-            tenant=checked["tenant"],
-            verdict=read_verdict(checked["verdict"]),
-            tool=checked["tool"],
-            arguments=checked["arguments"],
-            catalogue=CatalogueRef(**checked["catalogue"]),
-            evidence=_evidence(checked["evidence"]),
-            model=None if checked["model"] is None else read_model(checked["model"]),
-            effects=read_effects(checked["effects"]),
-            repair=None if checked["repair"] is None else read_repair(checked["repair"]),
-            idempotency_key=IdempotencyKey(checked["idempotency_key"]),
-            fingerprint=Fingerprint(checked["fingerprint"]),
-            coordinate=Coordinate(**checked["coordinate"]),
-            decided_at=parse_rfc3339(checked["decided_at"]),
-            proposal=_proposed(checked["proposal"]) if "proposal" in checked else None,
-        )
-    except ValueError as err:
-        return Malformed(Stage.SCHEMA, "contradiction", str(err))
+    fields = CaseDecisionDocument.__annotations__
+    return read_written(value, _check(), _made, fields=fields, schema="case-decision/1")
+
+
+def _made(checked: CaseDecisionDocument) -> CaseDecision:
+    return CaseDecision(
+        case_id=checked["case_id"],
+        attempt=checked["attempt"],
+        tenant=checked["tenant"],
+        verdict=read_verdict(checked["verdict"]),
+        tool=checked["tool"],
+        arguments=checked["arguments"],
+        catalogue=CatalogueRef(**checked["catalogue"]),
+        evidence=_evidence(checked["evidence"]),
+        model=None if checked["model"] is None else read_model(checked["model"]),
+        effects=read_effects(checked["effects"]),
+        repair=None if checked["repair"] is None else read_repair(checked["repair"]),
+        idempotency_key=IdempotencyKey(checked["idempotency_key"]),
+        fingerprint=Fingerprint(checked["fingerprint"]),
+        coordinate=Coordinate(**checked["coordinate"]),
+        decided_at=parse_rfc3339(checked["decided_at"]),
+        proposal=_proposed(checked["proposal"]) if "proposal" in checked else None,
+    )
 
 
 def _evidence(checked: EvidenceDocument) -> dict[str, JsonValue]:

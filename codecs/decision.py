@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.codecs.malformed import Malformed, wrong_kind
 from ticketgate.codecs.pieces import (
@@ -26,7 +26,7 @@ from ticketgate.codecs.pieces import (
     read_verdict,
     verdict_json,
 )
-from ticketgate.codecs.shape import IGNORE_UNKNOWN, wrong_fields
+from ticketgate.codecs.shape import IGNORE_UNKNOWN, read_written
 from ticketgate.codecs.strict import JsonValue, encode
 from ticketgate.codecs.times import parse_rfc3339, rfc3339, to_milliseconds
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -201,35 +201,30 @@ def _check() -> TypeAdapter[DecisionDocument]:
     return TypeAdapter(DecisionDocument)
 
 
-_HINTS = dict.fromkeys(DecisionDocument.__annotations__, "as decision/1 says")
-
-
 def _read_version_1(value: dict[str, JsonValue]) -> DecisionRecord | Malformed:
-    try:
-        checked = _check().validate_python(value)
-    except ValidationError as err:
-        return wrong_fields(err, value, _HINTS, unknown="not one of decision/1")
-    try:
-        return DecisionRecord(
-            ticket_id=checked["ticket_id"],
-            tenant=checked["tenant"],
-            verdict=read_verdict(checked["verdict"]),
-            selected=tuple(checked["selected"]),
-            violations=tuple(Violation(**broken) for broken in checked["violations"]),
-            probabilities=checked["probabilities"],
-            answers=checked["answers"],
-            truncated=tuple(checked.get("truncated", ())),
-            policy=PolicyRef(**checked["policy"]),
-            model=ModelRef(**checked["model"]),
-            effects=read_effects(checked["effects"]),
-            idempotency_key=IdempotencyKey(checked["idempotency_key"]),
-            fingerprint=Fingerprint(checked["fingerprint"]),
-            coordinate=Coordinate(**checked["coordinate"]),
-            decided_at=parse_rfc3339(checked["decided_at"]),
-            ticket=checked.get("ticket"),
-        )
-    except ValueError as err:
-        return Malformed(Stage.SCHEMA, "contradiction", str(err))
+    fields = DecisionDocument.__annotations__
+    return read_written(value, _check(), _made, fields=fields, schema="decision/1")
+
+
+def _made(checked: DecisionDocument) -> DecisionRecord:
+    return DecisionRecord(
+        ticket_id=checked["ticket_id"],
+        tenant=checked["tenant"],
+        verdict=read_verdict(checked["verdict"]),
+        selected=tuple(checked["selected"]),
+        violations=tuple(Violation(**broken) for broken in checked["violations"]),
+        probabilities=checked["probabilities"],
+        answers=checked["answers"],
+        truncated=tuple(checked.get("truncated", ())),
+        policy=PolicyRef(**checked["policy"]),
+        model=ModelRef(**checked["model"]),
+        effects=read_effects(checked["effects"]),
+        idempotency_key=IdempotencyKey(checked["idempotency_key"]),
+        fingerprint=Fingerprint(checked["fingerprint"]),
+        coordinate=Coordinate(**checked["coordinate"]),
+        decided_at=parse_rfc3339(checked["decided_at"]),
+        ticket=checked.get("ticket"),
+    )
 
 
 _VERSIONS: Versions[DecisionRecord] = Versions("decision", {1: _read_version_1})

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from ticketgate.codecs.effect_receipt import (
     RECEIPT_SCHEMA,
     EffectReceipt,
@@ -40,7 +40,7 @@ from ticketgate.codecs.pieces import (
 from ticketgate.codecs.proposal import PROPOSAL_SCHEMA, ProposerModel, WrittenModelDocument, read_model
 from ticketgate.codecs.repair_receipt import RepairReceipt, StopReason
 from ticketgate.codecs.request import Request, WrittenRequestDocument, read_written_request
-from ticketgate.codecs.shape import wrong_fields
+from ticketgate.codecs.shape import read_written
 from ticketgate.codecs.strict import DEFAULT_MAX_BYTES, JsonValue, decode, encode
 from ticketgate.codecs.times import to_milliseconds
 from ticketgate.codecs.verdict import Stage, Verdict
@@ -174,15 +174,9 @@ def _read_version_1(value: dict[str, JsonValue]) -> DecisionReceipt | EffectRece
         return Malformed(
             Stage.SCHEMA, "wrong_value", f'"kind" must be {" or ".join(map(quote, _DOCUMENTS))}, not {given}'
         )
-    try:
-        checked = _check(kind).validate_python(value)
-    except ValidationError as err:
-        hints = dict.fromkeys(_DOCUMENTS[kind].__annotations__, "as receipt/1 says")
-        return wrong_fields(err, value, hints, unknown="not one of receipt/1")
-    try:
-        return read_effect_receipt(checked) if kind == "effect_receipt" else _read_decision(checked)
-    except ValueError as err:
-        return Malformed(Stage.SCHEMA, "contradiction", str(err))
+    fields = _DOCUMENTS[kind].__annotations__
+    make = read_effect_receipt if kind == "effect_receipt" else _read_decision
+    return read_written(value, _check(kind), make, fields=fields, schema="receipt/1")
 
 
 def _read_decision(checked: DecisionReceiptDocument) -> DecisionReceipt:

@@ -6,15 +6,19 @@ Schemas are made (`codecs.published`). Here pydantic's findings become our reaso
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 from ticketgate.codecs.malformed import Malformed, quote, wrong_kind
 from ticketgate.codecs.strict import JsonValue
 from ticketgate.codecs.verdict import Stage
 
-__all__ = ["FORBID_UNKNOWN", "IGNORE_UNKNOWN", "wrong_fields"]
+__all__ = ["FORBID_UNKNOWN", "IGNORE_UNKNOWN", "read_written", "wrong_fields"]
+
+Document = TypeVar("Document")
+Record = TypeVar("Record")
 
 # What a reader does with a field that it does not know: what users send is refused by name, what a newer worker of
 # ours wrote is let be.
@@ -26,6 +30,30 @@ _MAX_NAMED = 24
 
 _LENGTHS = frozenset({"string_too_short", "string_too_long"})
 _VALUES = frozenset({"value_error", "literal_error", "enum", "greater_than_equal", "less_than_equal"})
+
+
+def read_written(
+    value: dict[str, JsonValue],
+    check: TypeAdapter[Document],
+    make: Callable[[Document], Record],
+    *,
+    fields: Iterable[str],
+    schema: str,
+) -> Record | Malformed:
+    """A record of ours, checked whole and then made; a reason at stage `schema` if it is none or contradicts itself.
+
+    fields: its document's, in their order. schema: its name and version. `make` raises ValueError for a contradiction.
+    """
+    try:
+        checked = check.validate_python(value)
+    except ValidationError as err:
+        return wrong_fields(
+            err, value, dict.fromkeys(fields, f"as {schema} says"), unknown=f"not one of {schema}"
+        )
+    try:
+        return make(checked)
+    except ValueError as err:
+        return Malformed(Stage.SCHEMA, "contradiction", str(err))
 
 
 def wrong_fields(
