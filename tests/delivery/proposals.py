@@ -103,6 +103,21 @@ def confirmed_now(evidence: Mapping[str, Any]) -> dict[str, Any]:
     return {**evidence, "confirmations": confirmations}
 
 
+# What nobody but an operator can say; here the tests themselves show it.
+STANDS = {
+    "irreversible": (
+        "cases_run",
+        "selection_measured",
+        "failure_profile",
+        "loss_bounded",
+        "provider_key_tested",
+        "settle_time_measured",
+        "reconcile_staffed",
+    ),
+    "reversible": ("cases_run", "undo_tried"),
+}
+
+
 def funnel_file(
     path: Path,
     bank: PaymentServer,
@@ -110,11 +125,12 @@ def funnel_file(
     idempotent_by_key: bool = True,
     settle_s: float = 1.0,
     timeout_s: float = 0.7,
-    read_back: bool = True,
     automatic: bool = True,
 ) -> Path:
     """A funnel for the built-in payments, whose evidence and provider are the tests' server."""
-    reading = f'read_back_url = "{bank.url}/transfers/by-key/{{key}}"\nsettle_s = {settle_s}'
+    # The release grid lets nothing that costs be automatic at a provider that is not idempotent by key.
+    consequence = "irreversible" if idempotent_by_key else "reversible"
+    stands = "\n".join(f'{each} = "tests/delivery"' for each in STANDS[consequence])
     path.write_text(
         f"""catalogue = "payments"
 
@@ -129,15 +145,19 @@ url = "{bank.url}/world"
 [providers.bank]
 adapter = "http"
 url = "{bank.url}/transfers"
+read_back_url = "{bank.url}/transfers/by-key/{{key}}"
 idempotent_by_key = {str(idempotent_by_key).lower()}
+settle_s = {settle_s}
 timeout_s = {timeout_s}
-{reading if read_back else ""}
 
 [tools.schedule_transfer]
 provider = "bank"
 contribution = "arguments"
-consequence = "{"irreversible" if read_back else "costly"}"
+consequence = "{consequence}"
 automatic = {str(automatic).lower()}
+
+[tools.schedule_transfer.stands]
+{stands}
 """
     )
     return path

@@ -1,0 +1,345 @@
+"""The funnel end to end: proposals on a real broker, judged and carried out by a worker, at a real payment provider.
+
+One deployment and one worker serve the module; each test has actors, cases and keys of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.embedded.valkey import Valkey
+
+from .deployment import Deployment, Sent
+from .payment_funnel import PaymentFunnel, Record, assert_consistent, decision_of, effect_of, said
+from .payments import Account, PaymentServer
+from .proposals import ENOUGH, authority, call, confirmed_now, funnel_file, key_of, proposal, values
+
+pytestmark = [pytest.mark.kafka, pytest.mark.redis]
+SEED_CASES = Path(__file__).parents[2] / "agents/funnel/examples/payments.jsonl"
+
+
+@pytest.fixture(scope="module")
+def funnel(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaymentFunnel]:
+    folder = tmp_path_factory.mktemp("funnel")
+    with Valkey(data=folder / "valkey") as valkey, PaymentServer(folder / "bank") as bank:
+        settings = {"FUNNEL": str(funnel_file(folder / "funnel.toml", bank)), "PARTITIONS": "2"}
+        with Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings) as gate:
+            funnel = PaymentFunnel(gate, bank)
+            funnel.start_worker().wait_ready()
+            yield funnel
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_held_up(funnel: PaymentFunnel) -> Iterator[None]:
+    """After each test all is taken, no key has two transfers, and the receipts contradict nothing."""
+    yield
+    funnel.bank.heal()
+    funnel.wait_taken()
+    assert all(len(account.transfers) <= 1 for account in funnel.bank.ledger().values())
+    assert_consistent(funnel.records("receipts"))
+
+
+def outcome(funnel: PaymentFunnel, case_id: str) -> Record:
+    """The receipt that says how a case ended: of its effect if one was asked for, else of its decision."""
+    decision = funnel.decision(case_id)
+    asks_for_effect = decision["verdict"]["status"] == "accept" and "effect_created" not in decision
+    return funnel.effect(case_id) if asks_for_effect else decision
+
+
+def of_case(records: list[Record], case_id: str) -> list[Record]:
+    return [each for each in records if each.get("case_id") == case_id]
+
+
+def test_the_seeds_seven_cases_end_as_it_says_with_one_transfer(funnel: PaymentFunnel) -> None:
+    cases = [json.loads(line) for line in SEED_CASES.read_text().splitlines()]
+    ended: dict[str, Record] = {}
+    for case in cases:
+        funnel.bank.delegate(confirmed_now(case["authority"]))
+        funnel.bank.set_world(case["world"])
+        if "faults" in case:
+            funnel.bank.fail("commit_then_silence", key=case["request"]["control"]["idempotency_key"])
+
+        record = {"case_id": case["name"], "attempt": 1, "call": case["call"], "request": case["request"]}
+        funnel.send(Sent(json.dumps(record).encode(), key=case["name"].encode()))
+        # One after the other: the next has other evidence, and meets what this one left.
+        ended[case["name"]] = outcome(funnel, case["name"])
+
+    expected = {case["name"]: case["expect"] for case in cases}
+    assert {name: said(each) for name, each in ended.items()} == {
+        name: (each["status"], each["stage"], tuple(each["reasons"])) for name, each in expected.items()
+    }
+    paid = funnel.bank.account("exactly-once-demo")
+    assert paid == Account(posts=1, reads=paid.reads, transfers=paid.transfers)
+    assert len(paid.transfers) == 1
+    assert [key for key, each in funnel.bank.ledger().items() if each.transfers] == ["exactly-once-demo"]
+    for name, each in expected.items():
+        if "receipt" in each:
+            assert (ended[name]["status"], ended[name]["provider_id"]) == (each["receipt"], *paid.transfers)
+    where = {
+        topic: [each["case_id"] for each in funnel.records(topic) if each.get("case_id") in expected]
+        for topic in ("dispatch", "repairs")
+    }
+    assert sorted(where["dispatch"]) == sorted(
+        ["positive_quote", "timeout_after_commit", "duplicate_same_key", "same_key_different_effect"]
+    )
+    assert where["repairs"] == ["semantic_amount_drift"]
+    reviewed = {each.get("case_id") or each.get("subject") for each in funnel.records("review")}
+    assert reviewed >= {
+        "wrong_tool_valid_shape",
+        "valid_but_unauthorised",
+        "same_key_different_effect",
+    }
+
+
+def test_a_decision_is_dispatched_with_what_it_rests_on(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-whole")
+    funnel.send(proposal("case-whole", actor_id="actor-whole"))
+
+    receipt = funnel.effect("case-whole")
+
+    (decision,) = of_case(funnel.records("dispatch"), "case-whole")
+    assert said(decision) == ("accept", "authority", ())
+    assert decision["evidence"]["world"]["version"] == "ledger-1"
+    assert decision["evidence"]["authority"]["actor_id"] == "actor-whole"
+    asked = {**values(), "minimum_remaining_balance_gbp": "1000.00"}
+    assert decision["effects"] == [
+        {"tool": "schedule_transfer", "arguments": asked, "idempotency_key": key_of("case-whole")}
+    ]
+    assert said(receipt) == ("accept", "postcondition", ())
+    assert (receipt["status"], receipt["sends"], receipt["provider"]) == ("created", 1, "bank")
+    assert receipt["state"] == {**asked, "status": "scheduled"}
+    states = [each["effect_state"] for each in funnel.records("receipts") if effect_of("case-whole")(each)]
+    assert states == ["prepared", "committed"]
+
+
+def test_an_observation_moves_no_money(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-quote")
+    funnel.send(
+        proposal("case-quote", actor_id="actor-quote", operation="quote", call=call("quote_transfer"))
+    )
+
+    decision = funnel.decision("case-quote")
+
+    assert said(decision) == ("accept", "outcome", ())
+    assert decision["effect_created"] is False
+    (dispatched,) = of_case(funnel.records("dispatch"), "case-quote")
+    assert dispatched["effects"] == []
+    funnel.wait_taken()
+    assert not [each for each in funnel.records("receipts") if effect_of("case-quote")(each)]
+
+
+def test_a_schedule_proposed_for_a_quote_is_rejected(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-beside")
+    funnel.send(proposal("case-beside", actor_id="actor-beside", operation="quote", call=call()))
+
+    decision = funnel.decision("case-beside")
+
+    assert said(decision) == (
+        "reject",
+        "tool_selection",
+        ("requested:quote", "proposed:schedule_transfer"),
+    )
+    (reviewed,) = of_case(funnel.records("review"), "case-beside")
+    assert reviewed["effects"] == []
+    assert of_case(funnel.records("dispatch"), "case-beside") == []
+
+
+def test_a_permission_revoked_after_the_decision_stops_the_effect(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-revoked")
+    # The first look finds it, the second does not.
+    funnel.bank.fail("other", on="authority", key="actor-revoked", skip=1, times=100)
+    funnel.send(proposal("case-revoked", actor_id="actor-revoked"))
+
+    receipt = funnel.effect("case-revoked")
+
+    assert said(funnel.decision("case-revoked")) == ("accept", "authority", ())
+    assert said(receipt) == ("deny", "authority", ("tool_not_delegated",))
+    assert (receipt["effect_state"], receipt["sends"]) == ("rejected", 0)
+    assert funnel.bank.account(key_of("case-revoked")) == Account()
+    assert any(each.get("subject") == "case-revoked" for each in funnel.records("review"))
+
+
+def test_a_request_superseded_after_the_decision_stops_the_effect(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-superseded")
+    newer = {**ENOUGH, "request_version": 2}
+    funnel.bank.fail("other", on="world", key="actor-superseded", skip=1, times=100, answer=newer)
+    funnel.send(proposal("case-superseded", actor_id="actor-superseded"))
+
+    receipt = funnel.effect("case-superseded")
+
+    status, stage, (reason,) = said(receipt)
+    assert (status, stage) == ("reject", "world_state")
+    assert reason.startswith("request_superseded")
+    assert funnel.bank.account(key_of("case-superseded")) == Account()
+
+
+def test_a_balance_that_fell_after_the_decision_stops_the_effect(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-poorer")
+    poorer = {"facts": {"current_balance_gbp": "1599.99"}, "version": "ledger-2"}
+    funnel.bank.fail("other", on="world", key="actor-poorer", skip=1, times=100, answer=poorer)
+    funnel.send(proposal("case-poorer", actor_id="actor-poorer"))
+
+    assert said(funnel.effect("case-poorer")) == (
+        "reject",
+        "world_state",
+        ("remaining_balance:999.99", "required_floor:1000.00"),
+    )
+    assert funnel.bank.account(key_of("case-poorer")) == Account()
+
+
+def test_the_same_proposal_again_and_again_is_one_decision_and_one_transfer(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-again")
+    once = proposal("case-again", actor_id="actor-again")
+    # On every partition: the record's key is the producer's affair.
+    again = [Sent(once.value, key=b"k%d" % n) for n in range(8)]
+    funnel.send(once, *again)
+    funnel.effect("case-again")
+    funnel.send(once, *again)
+
+    funnel.wait_taken()
+
+    receipts = funnel.records("receipts")
+    assert len([each for each in receipts if decision_of("case-again")(each)]) == 1
+    assert len(of_case(funnel.records("dispatch"), "case-again")) == 1
+    paid = funnel.bank.account(key_of("case-again"))
+    assert (paid.posts, len(paid.transfers)) == (1, 1)
+
+
+def test_an_attempt_that_says_something_else_goes_to_review(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-collides")
+    funnel.send(proposal("case-collides", actor_id="actor-collides"))
+    funnel.effect("case-collides")
+    other = call(amount_gbp="601.00")
+    funnel.send(proposal("case-collides", actor_id="actor-collides", call=other))
+
+    (told,) = funnel.wait_for(
+        "review",
+        lambda each: each.get("case_id") == "case-collides" and each["verdict"]["stage"] == "identity",
+    )
+
+    assert told["verdict"]["status"] == "review"
+    assert told["effects"] == []
+    assert len(of_case(funnel.records("dispatch"), "case-collides")) == 1
+    assert len(funnel.bank.account(key_of("case-collides")).transfers) == 1
+
+
+def test_what_is_no_proposal_goes_to_dead_letter_and_holds_nothing_up(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-behind")
+    broken = [b"\xff", b"{", b'{"case_id": "a", "case_id": "b"}', b'{"case_id": "c", "attempt": 0}']
+    funnel.send(
+        *(Sent(value, key=b"case-behind") for value in broken),
+        proposal("case-behind", actor_id="actor-behind"),
+    )
+
+    funnel.effect("case-behind")
+
+    dead = [each.value for each in funnel.gate.committed("dead-letter")]
+    assert sorted(filter(None, dead)) == sorted(broken)
+
+
+def test_a_proposer_mends_its_call_by_what_repairs_says(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-mends")
+    funnel.send(proposal("case-mends", actor_id="actor-mends", call=call(amount_gbp="660.00")))
+    (asked,) = funnel.wait_for("repairs", lambda each: each.get("case_id") == "case-mends")
+    assert said(asked) == ("repair", "semantics", ("amount_gbp:proposal=660.00:request=600.00",))
+    repair = asked["repair"]
+    assert (repair["permitted"], repair["anchors"]) == (["amount_gbp"], {"amount_gbp": "600.00"})
+    assert (repair["attempt"], repair["maximum"], repair["remaining"]) == (1, 1, 0)
+    mended = call(**repair["anchors"])
+
+    funnel.send(proposal("case-mends", attempt=2, actor_id="actor-mends", call=mended))
+
+    receipt = funnel.effect("case-mends")
+    assert said(receipt) == ("accept", "postcondition", ())
+    assert said(funnel.decision("case-mends", attempt=2)) == ("accept", "authority", ())
+    assert len(funnel.bank.account(key_of("case-mends")).transfers) == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "stop_reason"),
+    [
+        (call(amount_gbp="640.00"), "budget_exhausted"),
+        (call(amount_gbp="660.00"), "oscillation"),
+        (call(payee_id="supplier_8"), "unpermitted_change"),
+    ],
+)
+def test_a_repair_that_leads_nowhere_ends_in_review(
+    funnel: PaymentFunnel, second: str, stop_reason: str
+) -> None:
+    case_id, actor_id = f"case-{stop_reason}", f"actor-{stop_reason}"
+    funnel.delegate(actor_id)
+    funnel.send(proposal(case_id, actor_id=actor_id, call=call(amount_gbp="660.00")))
+    funnel.decision(case_id)
+
+    funnel.send(proposal(case_id, attempt=2, actor_id=actor_id, call=second))
+
+    assert funnel.decision(case_id, attempt=2)["verdict"]["status"] == "review"
+    (told,) = of_case(funnel.records("review"), case_id)
+    assert (told["attempt"], told["repair"]["stop_reason"]) == (2, stop_reason)
+    assert of_case(funnel.records("dispatch"), case_id) == []
+    # And nothing that comes after is carried out.
+    funnel.send(proposal(case_id, attempt=3, actor_id=actor_id, call=call()))
+    assert funnel.decision(case_id, attempt=3)["verdict"]["status"] == "review"
+    assert funnel.bank.account(key_of(case_id)) == Account()
+
+
+def test_while_nobody_answers_for_authority_nothing_is_decided(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-waits")
+    funnel.bank.fail("unavailable", on="authority", key="actor-waits", times=1_000)
+    (worker,) = funnel.gate.workers
+    funnel.send(proposal("case-waits", actor_id="actor-waits"))
+    worker.wait_for(lambda state: "lookup" in " ".join(state.get("waiting", {})))
+    assert not [each for each in funnel.records("receipts") if decision_of("case-waits")(each)]
+
+    funnel.bank.heal()
+
+    assert said(funnel.effect("case-waits")) == ("accept", "postcondition", ())
+    worker.wait_ready()
+
+
+def test_an_answer_that_is_no_evidence_goes_to_review(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-nonsense")
+    funnel.bank.fail("other", on="authority", key="actor-nonsense", answer={"tools": "all of them"})
+    funnel.send(proposal("case-nonsense", actor_id="actor-nonsense"))
+
+    status, _, reasons = said(funnel.decision("case-nonsense"))
+
+    assert status == "review"
+    assert any(reason.startswith("evidence_unreadable:authority") for reason in reasons)
+
+
+def test_a_case_without_a_key_of_its_own_is_paid_once_for_all_its_attempts(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-keyless")
+    funnel.send(proposal("case-keyless", actor_id="actor-keyless", control={}, call=call(amount_gbp="6.00")))
+    funnel.decision("case-keyless")
+    funnel.send(proposal("case-keyless", actor_id="actor-keyless", control={}, attempt=2))
+
+    receipt = funnel.effect("case-keyless")
+
+    assert funnel.bank.account(receipt["idempotency_key"]).posts == 1
+
+
+def test_a_delegation_of_less_denies(funnel: PaymentFunnel) -> None:
+    funnel.bank.set_world(ENOUGH)
+    funnel.bank.delegate(authority("actor-less", most="500.00"))
+    funnel.bank.delegate(authority("actor-unconfirmed", confirmations=[]))
+    funnel.send(
+        proposal("case-less", actor_id="actor-less"),
+        proposal("case-unconfirmed", actor_id="actor-unconfirmed"),
+        proposal("case-unknown", actor_id="actor-nobody-knows"),
+    )
+
+    denials = {
+        case_id: said(funnel.decision(case_id))
+        for case_id in ("case-less", "case-unconfirmed", "case-unknown")
+    }
+
+    assert denials == {
+        "case-less": ("deny", "authority", ("amount_exceeds_limit:500.00",)),
+        "case-unconfirmed": ("deny", "authority", ("explicit_confirmation_missing",)),
+        "case-unknown": ("deny", "authority", ("tool_not_delegated",)),
+    }
