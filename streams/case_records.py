@@ -169,7 +169,9 @@ class ReceiptWriter:
         command = Command(receipt.tool, receipt.arguments, receipt.idempotency_key)
         headers = record_headers(
             # Of this step, and of this record that asked for the effect: others may ask for the same.
-            idempotency_key=IdempotencyKey(f"{receipt.idempotency_key}:{receipt.sequence}:{source}"),
+            idempotency_key=IdempotencyKey(
+                f"{receipt.idempotency_key}:{receipt.sequence}:{receipt.effect_state}:{source}"
+            ),
             fingerprint=command.content,
             coordinate=source,
             schema=RECEIPT_SCHEMA,

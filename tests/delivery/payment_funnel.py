@@ -115,19 +115,27 @@ def said(record: Record) -> tuple[str, str, tuple[str, ...]]:
 
 
 def assert_consistent(receipts: Iterable[Record]) -> None:
-    """Receipts by key and sequence: told once in one way, in steps that exist, and never sent more than twice."""
-    # Sequence 0 tells of a collision, and nothing of what stands under the key.
-    effects = [each for each in receipts if each["kind"] == "effect_receipt" and each["sequence"]]
-    by_step: dict[tuple[str, int], list[Record]] = {}
+    """Receipts by key and step: told once in one way, in steps that exist, and never sent more than twice."""
+    effects = [each for each in receipts if each["kind"] == "effect_receipt"]
+    by_step: dict[tuple[str, int, str], list[Record]] = {}
     for each in effects:
-        by_step.setdefault((each["idempotency_key"], each["sequence"]), []).append(each)
+        by_step.setdefault(step_of(each), []).append(each)
     for step, told in by_step.items():
         # A receipt may be told again by who finds that its predecessor had not got so far as to write that down.
-        told_states = Counter((each["effect_state"], each["sends"], each["provider_id"]) for each in told)
+        told_states = Counter((each["sends"], each["provider_id"]) for each in told)
         assert len(told_states) == 1, (step, told)
     for key in {each["idempotency_key"] for each in effects}:
-        steps = [by_step[step][0] for step in sorted(by_step) if step[0] == key]
+        steps = [by_step[step][0] for step in sorted(by_step, key=_in_order) if step[0] == key]
         assert_steps(steps)
+
+
+def step_of(receipt: Record) -> tuple[str, int, str]:
+    """Key, sequence and state: a resend is announced as prepared under the sequence that sending it then has."""
+    return receipt["idempotency_key"], receipt["sequence"], receipt["effect_state"]
+
+
+def _in_order(step: tuple[str, int, str]) -> tuple[int, bool]:
+    return step[1], step[2] != "prepared"
 
 
 STEPS = {
