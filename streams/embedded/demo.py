@@ -10,31 +10,27 @@ import asyncio
 import json
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaProducer, ConsumerRecord
+from aiokafka import ConsumerRecord
 from ticketgate.codecs.headers import COORDINATE, ERROR_REASON, ERROR_STAGE, header
 from ticketgate.codecs.identity import Coordinate
-from ticketgate.streams.broker import admin_client
 from ticketgate.streams.cli.envelope import Record
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import Part, PartMissing
-from ticketgate.streams.embedded.tansu import Tansu
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.embedded.ground import (
+    OUTCOME_TIMEOUT_S,
+    POLL_S,
+    VISIBLE_TIMEOUT_S,
+    open_ground,
+    running,
+    send,
+)
 from ticketgate.streams.embedded.worker import GateWorker
 from ticketgate.streams.reading import read_committed
-from ticketgate.streams.settings import Guarantee, Settings, load_settings
-from ticketgate.streams.topics import create_topics, topic_specs
-
-# The demo ends by itself: a ticket that is nowhere after this long is reported as not accounted for.
-OUTCOME_TIMEOUT_S = 60.0
-# The broker answers a commit before its markers are in every partition; readers see the records a moment later.
-VISIBLE_TIMEOUT_S = 20.0
-POLL_S = 0.2
+from ticketgate.streams.settings import Guarantee, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +66,6 @@ class DemoResult:
         return not self.count("missing") and not self.repeated
 
 
-def choose_broker() -> tuple[Kafka | Tansu, Guarantee, str]:
-    """Apache Kafka where Java and its jars are there, else the embedded broker; its guarantee, and why not Kafka."""
-    try:
-        return Kafka(), "exactly_once", ""
-    except PartMissing as err:
-        return Tansu(), "at_least_once", str(err)
-
-
 async def run_demo(
     records: Sequence[Record],
     *,
@@ -88,29 +76,15 @@ async def run_demo(
     """Start the parts, send the records, wait until the worker has taken each. `say` gets a line for people at each
     step, `progress` the number of records taken so far. Raises `PartMissing`, `PartFailed`, and what start-up refuses.
     """
-    broker, guarantee, why = choose_broker()
-    name = type(broker).__name__
-    if why:
-        say(f"no Apache Kafka here ({why}); taking the embedded broker {name}")
     async with AsyncExitStack() as stack:
-        say(f"starting {name} and Valkey")
-        valkey = Valkey()
-        await asyncio.gather(*(stack.enter_async_context(_running(part)) for part in (broker, valkey)))
-        given = {
-            "kafka": broker.bootstrap,
-            "redis": valkey.url,
-            "policy": str(policy),
-            "guarantee": guarantee,
-        }
-        settings = load_settings(given, environment={}).settings
-        async with admin_client(settings.kafka) as client:
-            await create_topics(client, topic_specs(settings))
+        ground = await stack.enter_async_context(open_ground(say))
+        settings = ground.settings
         say("starting a worker with the local model")
-        worker = GateWorker(given)
-        await stack.enter_async_context(_running(worker))
+        worker = GateWorker({**ground.given, "policy": str(policy)})
+        await stack.enter_async_context(running(worker))
         say(f"sending {len(records)} records to the topic {settings.topic_tickets}")
         started = time.monotonic()
-        coordinates = await _send(settings, records)
+        coordinates = await send(settings, settings.topic_tickets, records)
         await _wait_until_taken(worker, len(records), progress)
         seconds = time.monotonic() - started
         replays = worker.count("ticketgate_records_total", outcome="replayed")
@@ -118,30 +92,11 @@ async def run_demo(
         outputs = await _outputs(settings, count=len(records) - silent)
     return DemoResult(
         outcomes=_outcomes(records, coordinates, outputs, replays=replays),
-        guarantee=guarantee,
-        broker=name,
+        guarantee=ground.guarantee,
+        broker=ground.broker,
         seconds=seconds,
         repeated=sum(len(found) - 1 for found in outputs.values()),
     )
-
-
-@asynccontextmanager
-async def _running(part: Part) -> AsyncIterator[None]:
-    try:
-        await asyncio.to_thread(part.start)
-        yield
-    finally:
-        await asyncio.to_thread(part.close)
-
-
-async def _send(settings: Settings, records: Sequence[Record]) -> list[Coordinate]:
-    """Send all in order; where each lies."""
-    async with AIOKafkaProducer(bootstrap_servers=settings.kafka, acks="all") as producer:
-        sent = [
-            await producer.send(settings.topic_tickets, each.value, key=each.key, headers=list(each.headers))
-            for each in records
-        ]
-        return [Coordinate(at.topic, at.partition, at.offset) for at in await asyncio.gather(*sent)]
 
 
 async def _wait_until_taken(worker: GateWorker, count: int, progress: Callable[[int], None]) -> None:
