@@ -20,7 +20,7 @@ START_TIMEOUT_S = 90.0
 
 
 class GateWorker(Part):
-    """A worker with `settings`, by name without the prefix; its log goes with `close`."""
+    """A worker with `settings`, by name without the prefix; its log and its temporary files go with `close`."""
 
     def __init__(self, settings: Mapping[str, str], *, start_timeout_s: float = START_TIMEOUT_S) -> None:
         own_folder = temporary_folder("worker")
@@ -28,6 +28,8 @@ class GateWorker(Part):
         given = {**settings, "web_bind": HOST, "web_port": str(self.port)}
         environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
         environment |= {f"{PREFIX}{name.upper()}": value for name, value in given.items()}
+        # `close` kills it, and what it keeps in temporary folders (app.py) would stay.
+        environment["TMPDIR"] = str(own_folder)
         super().__init__(
             Process(
                 part="the worker",
