@@ -16,10 +16,11 @@ PACKAGES := codecs store agents streams
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help venv install demo test lint types unit chaos bench conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+.PHONY: help venv install demo demo-funnel test lint types unit chaos bench conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
 
 help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
+	@echo 'make demo-funnel  propose sample payments to the funnel, beside an example bank; shows what came of each'
 	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
 	@echo 'make lint|types|unit   the parts of make test'
 	@echo 'make chaos        the long tests: storms of faults on real brokers, 10,000 interleavings, 50,000 examples'
@@ -69,6 +70,9 @@ FORCE:
 
 demo: install kafka-if-possible
 	@$(BIN)/ticketgate demo
+
+demo-funnel: install kafka-if-possible
+	@$(BIN)/ticketgate demo --funnel
 
 test: lint types kafka-if-possible unit
 

@@ -1,4 +1,4 @@
-"""`ticketgate demo`: sample tickets through a gate on this machine, and where each went."""
+"""`ticketgate demo`: sample tickets through a gate on this machine, and where each went; or with --funnel, payments."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
@@ -40,13 +41,23 @@ NO_TRANSACTIONS = (
     default=SAMPLES / "support.toml",
     help="The policy to decide by.  [default: the sample that comes along]",
 )
+@click.option(
+    "--funnel",
+    "is_funnel",
+    is_flag=True,
+    help="Propose sample payments instead, beside a bank of its own, and show what came of each.",
+)
 @json_flag
-def command(tickets: Path, policy: Path, as_json: bool) -> int:
+@click.pass_context
+def command(context: click.Context, tickets: Path, policy: Path, is_funnel: bool, as_json: bool) -> int:
     """Start a broker, a Redis and a worker on free ports of this machine, stream tickets through them, and show where
     each one went and why. Everything it starts it ends, and its data go with it.
 
-    Exit code 0 only if every ticket is accounted for.
+    Exit code 0 only if every ticket is accounted for; with --funnel, only if each case came out as it must and the
+    bank has one transfer a key.
     """
+    if is_funnel:
+        return _funnel(context, as_json)
     talk = Console(stderr=True, highlight=False)
     records = read_records(tickets)
     with Progress(
@@ -71,6 +82,18 @@ def command(tickets: Path, policy: Path, as_json: bool) -> int:
     else:
         show(result, records)
     return 0 if result.is_complete else 1
+
+
+def _funnel(context: click.Context, as_json: bool) -> int:
+    for name in ("tickets", "policy"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise CommandError(
+                f"--{name} is for tickets, and --funnel proposes payments; leave one of them out"
+            )
+    # Loaded when it is needed, so that --help is quick.
+    from ticketgate.streams.cli import funnel_demo
+
+    return funnel_demo.run(as_json=as_json)
 
 
 def read_records(path: Path) -> list[Record]:
