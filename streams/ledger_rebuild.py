@@ -14,7 +14,7 @@ Relies on: receipts that are kept for as long as entries live. Source: DESIGN se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -66,7 +66,8 @@ async def rebuild_ledger(
             identity = namespace_identity(settings, "effects", cluster=broker.cluster)
             await bind_identity(redis, keys, identity)
         last = await _last_receipts(settings, scanner, progress)  # 3
-        remembered = await _with_records(settings, scanner, last.by_key.values())  # 4
+        dispatched = await scanner.extents(sources)
+        remembered = await _with_records(settings, scanner, dispatched, last.by_key.values())  # 4
     effects = RestoredEffects()
     for batch in _batches(remembered):  # 5
         effects += await restore(redis, keys, batch, ttl=ledger_ttl(settings), dry_run=dry_run)
@@ -122,18 +123,25 @@ async def _last_receipts(settings: Settings, scanner: Scanner, progress: Progres
     return found
 
 
-async def _with_records(settings: Settings, scanner: Scanner, last: Iterable[Remembered]) -> list[Remembered]:
+async def _with_records(
+    settings: Settings,
+    scanner: Scanner,
+    dispatched: Mapping[TopicPartition, range],
+    last: Iterable[Remembered],
+) -> list[Remembered]:
     """The same, and for what is open what its dispatched record says, where that is still there."""
     found: list[Remembered] = []
     for each in last:
         source = each.receipt.source
-        if not is_still_open(each.receipt) or source is None or source.topic != settings.topic_dispatch:
+        if source is None or not is_still_open(each.receipt):
             found.append(each)
             continue
-        place = {TopicPartition(source.topic, source.partition): range(source.offset, source.offset + 1)}
+        place = TopicPartition(source.topic, source.partition)
         whole = each
-        async for records in scanner.read(place):
-            whole = _told_by(records, each, settings.max_record_bytes)
+        # Beyond the end the scanner would wait for what never comes.
+        if source.offset in dispatched.get(place, ()):
+            async for records in scanner.read({place: range(source.offset, source.offset + 1)}):
+                whole = _told_by(records, each, settings.max_record_bytes)
         found.append(whole)
     return found
 

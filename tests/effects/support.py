@@ -144,6 +144,12 @@ class Scene:
         assert entry is not None
         return entry
 
+    async def reconcile_often(self, times: int) -> Entry:
+        """As `reconcile`, each time after more than the longest pause."""
+        for _ in range(times - 1):
+            await self.reconcile(after_s=700)
+        return await self.reconcile(after_s=700)
+
 
 def said(entry: Entry) -> tuple[EffectState, str, tuple[str, ...]]:
     """State, stage and reasons."""

@@ -85,8 +85,7 @@ async def test_there_is_no_third_sending_however_often_it_is_looked_at() -> None
     scene = Scene()
     await left_open(scene, "lost_before", "lost_before")
 
-    for _ in range(50):
-        entry = await scene.reconcile(after_s=700)
+    entry = await scene.reconcile_often(50)
 
     assert scene.bank.sent == ["k1", "k1"]
     assert (entry.state, entry.is_open) == (A, True)
@@ -108,8 +107,7 @@ async def test_a_provider_that_is_not_idempotent_is_never_sent_to_again() -> Non
     scene = Scene(Bank(is_idempotent_by_key=False))
     await left_open(scene)
 
-    for _ in range(20):
-        entry = await scene.reconcile(after_s=700)
+    entry = await scene.reconcile_often(20)
 
     assert (entry.state, scene.bank.sent) == (A, ["k1"])
 
@@ -119,9 +117,8 @@ async def test_without_an_authoritative_read_back_nothing_is_sent_again(reading:
     scene = Scene()
     await left_open(scene)
 
-    for _ in range(20):
-        scene.bank.readings.append(reading)
-        entry = await scene.reconcile(after_s=700)
+    scene.bank.readings.extend([reading] * 20)
+    entry = await scene.reconcile_often(20)
 
     assert (entry.state, scene.bank.sent) == (U, ["k1"])
 
