@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ticketgate.agents.funnel.judge import KEY_FIELD
+from ticketgate.agents.funnel.looked_again import changed_evidence
 from ticketgate.agents.funnel.reproduce import EXECUTION, NotReproducible, Reproduction, reproduce
 from ticketgate.codecs.case_decision import CaseDecision
 from ticketgate.codecs.receipt import EffectReceipt, EffectStatus, StopReason
@@ -22,9 +22,6 @@ _RESTS_ON_EARLIER: Final = frozenset(
     str(reason) for reason in StopReason if reason is not StopReason.REPAIRED
 )
 
-# What the second look alone can say: the call was offered and well formed when it was accepted.
-_SECOND_LOOK_ALONE: Final = "tool_no_longer_offered:"
-
 
 class CaseExportError(ValueError):
     """A record that cannot become a case: which, and what is missing, in one line."""
@@ -32,21 +29,10 @@ class CaseExportError(ValueError):
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is known of one attempt: the decisions on it in the order given, and its effect's receipts."""
+    """What is known of one attempt: the decision on it, and its effect's receipts in the order given."""
 
-    decisions: list[CaseDecision] = field(default_factory=list)
+    judged: CaseDecision
     receipts: list[EffectReceipt] = field(default_factory=list)
-
-    @property
-    def judged(self) -> CaseDecision:
-        """The decision at the first look: the one that accepted an effect, if there is one."""
-        return next((each for each in self.decisions if each.effects), self.decisions[0])
-
-    @property
-    def later(self) -> CaseDecision | None:
-        """What was written of the attempt after its effect was accepted."""
-        first = self.judged
-        return next((each for each in self.decisions if first.effects and each != first), None)
 
     @property
     def last_receipt(self) -> EffectReceipt | None:
@@ -94,28 +80,18 @@ def _grouped(decisions: Iterable[CaseDecision]) -> dict[_Key, _Attempt]:
     """By attempt and content: a second content under one attempt's key is another matter."""
     attempts: dict[_Key, _Attempt] = {}
     for each in decisions:
-        found = attempts.setdefault((each.tenant, each.case_id, each.attempt, each.fingerprint), _Attempt())
-        if each not in found.decisions:
-            found.decisions.append(each)
+        attempts.setdefault((each.tenant, each.case_id, each.attempt, each.fingerprint), _Attempt(each))
     return attempts
 
 
 def _owner(receipt: EffectReceipt, attempts: Iterable[_Attempt]) -> _Attempt | None:
-    """The attempt whose effect it is: by the effect's key, else by the case that it names."""
-    named: _Attempt | None = None
+    """The attempt whose effect it is. A key alone does not tell: another effect may have been asked for under it."""
     for attempt in attempts:
-        effects = attempt.judged.effects
-        if any(
-            effect.idempotency_key == receipt.idempotency_key
-            and effect.tool == receipt.tool
-            and effect.arguments == receipt.arguments
-            for effect in effects
-        ):
-            if receipt.subject in ("", attempt.judged.case_id):
-                return attempt
-        elif receipt.subject == attempt.judged.case_id and not effects:
-            named = attempt
-    return named
+        wanted = [(each.tool, each.arguments, each.idempotency_key) for each in attempt.judged.effects]
+        mine = (receipt.tool, receipt.arguments, receipt.idempotency_key)
+        if mine in wanted and receipt.subject == attempt.judged.case_id:
+            return attempt
+    return None
 
 
 def _without_decision(receipt: EffectReceipt) -> CaseExportError:
@@ -131,10 +107,11 @@ def _line(attempt: _Attempt, attempts: dict[_Key, _Attempt]) -> dict[str, JsonVa
     judged = attempt.judged
     if judged.proposal is None:
         raise NotReproducible(
-            f"its call was left out for its size; give the proposal's own record, {judged.coordinate}"
+            f"its call was left out for its size; write the case by hand, from the proposal at {judged.coordinate}"
         )
-    if judged.verdict.stage is Stage.IDENTITY:
-        raise NotReproducible("a second content under a claimed key never reached a gate")
+    if judged.verdict.stage in (Stage.IDENTITY, Stage.POLICY):
+        # A second content under a claimed key, or a fault of ours while judging.
+        raise NotReproducible(f"no gate of the funnel said {', '.join(judged.verdict.reasons)}")
     verdict = _verdict(attempt)
     is_first = not any(
         key[:2] == (judged.tenant, judged.case_id) and key[2] < judged.attempt for key in attempts
@@ -170,12 +147,10 @@ def _line(attempt: _Attempt, attempts: dict[_Key, _Attempt]) -> dict[str, JsonVa
 
 
 def _verdict(attempt: _Attempt) -> Verdict:
-    """What is to be expected: how the effect stands, else what was said after it was accepted, else the decision."""
-    receipt, later, judged = attempt.last_receipt, attempt.later, attempt.judged
+    """What is to be expected: how the effect stands, else the decision."""
+    receipt, judged = attempt.last_receipt, attempt.judged
     if receipt is not None and receipt.verdict is not None:
         return receipt.verdict
-    if later is not None:
-        return later.verdict
     if judged.effects:
         # Accepted at its last gate; without a fault it is carried out and read back equal.
         return Verdict(Status.ACCEPT, Stage.POSTCONDITION, (), "")
@@ -187,46 +162,19 @@ def _faults(
 ) -> tuple[dict[str, JsonValue], tuple[str, ...] | None]:
     """The faults that bring the verdict about, and the reasons to expect."""
     judged = attempt.judged
-    is_carried_out = bool(judged.effects) or judged.verdict == verdict
-    if verdict.stage in EXECUTION and is_carried_out and not _is_observed(attempt):
+    if verdict.stage in EXECUTION and judged.effects:
         if verdict.stage is Stage.IDEMPOTENCY and _stands_before(attempt, attempts):
             return {}, verdict.reasons
         found = reproduce(verdict)
         return _as_faults(found), found.reasons
-    if not judged.effects or judged.verdict == verdict:
-        if any(each.startswith(_SECOND_LOOK_ALONE) for each in verdict.reasons):
-            raise NotReproducible("it was stopped at the second look; give the record from dispatch as well")
-        return {}, verdict.reasons
-    # Stopped at the second look, on other evidence than the first.
-    later = attempt.later
-    if later is None:
-        raise NotReproducible(
-            "it was stopped at the second look, whose evidence a receipt does not hold; give the record from review"
-        )
-    # Nobody known and nobody with a right are one denial; a case says the former of the first look alone.
-    nobody: dict[str, JsonValue] = {"actor_id": judged.proposal.request.actor_id if judged.proposal else ""}
-    faults: dict[str, JsonValue] = {
-        "authority_before_effect": later.evidence["authority"] or nobody,
-        "world_before_effect": later.evidence["world"],
-    }
-    if "unreadable" in later.evidence:
-        faults["unreadable_before_effect"] = later.evidence["unreadable"]
-    return faults, verdict.reasons
-
-
-def _is_observed(attempt: _Attempt) -> bool:
-    """An observation is accepted at `outcome` too, and nothing is carried out for it."""
-    judged = attempt.judged
-    return judged.verdict.status is Status.ACCEPT and not judged.effects
+    if judged.effects:
+        return changed_evidence(verdict, judged.evidence, judged.effects[0]), verdict.reasons
+    return {}, verdict.reasons
 
 
 def _stands_before(attempt: _Attempt, attempts: dict[_Key, _Attempt]) -> bool:
     """Whether the effect that has the key is among the cases before this one."""
     keys = {effect.idempotency_key for effect in attempt.judged.effects}
-    keys |= {receipt.idempotency_key for receipt in attempt.receipts}
-    proposed = attempt.judged.proposal
-    if proposed is not None and isinstance(given := proposed.request.control.get(KEY_FIELD), str):
-        keys.add(given)
     for other in attempts.values():
         if other is attempt:
             return False

@@ -43,12 +43,19 @@ def command(records: Path, name: str | None) -> int:
     decisions = [each for each in read if isinstance(each, CaseDecision)]
     receipts = [each for each in read if isinstance(each, EffectReceipt)]
     judged = [each for each in read if isinstance(each, DecisionReceipt)]
+    policies = {effect.idempotency_key for ticket in tickets for effect in ticket.effects}
+    problems = [
+        f"effect {each.idempotency_key}: a policy's effect passes no gates, so that no case shows what became of it"
+        for each in receipts
+        if each.idempotency_key in policies
+    ]
+    receipts = [each for each in receipts if each.idempotency_key not in policies]
     if tickets and (decisions or receipts or judged):
         raise CommandError(
             f"{named(records)}: decisions on tickets and on proposals are cases of two commands; give them apart"
         )
     lines, errors = export_cases(decisions, receipts, name=name)
-    problems = [*map(str, errors), *_without_evidence(judged, decisions)]
+    problems += [*map(str, errors), *_without_evidence(judged, decisions)]
     for number, ticket in enumerate(tickets, start=1):
         told = name if name is None or len(tickets) == 1 else f"{name} {number}"
         try:

@@ -20,7 +20,6 @@ from ticketgate.agents.funnel.evidence import Evidence, World
 from ticketgate.agents.funnel.export import export_cases
 from ticketgate.agents.funnel.judge import Judged, judge
 from ticketgate.agents.funnel.repair import Attempt
-from ticketgate.agents.funnel.reproduce import EXECUTION
 from ticketgate.codecs import (
     CaseDecision,
     Coordinate,
@@ -42,12 +41,15 @@ from ticketgate.codecs import (
 
 from .support import PAYMENTS, authority, call, confirmation, request
 
+RECORDED = Path(__file__).parents[1] / "codecs" / "recorded"
 Records = tuple[list[CaseDecision], list[EffectReceipt]]
 ENDS = {
     Status.ACCEPT: EffectState.COMMITTED,
     Status.UNKNOWN: EffectState.UNKNOWN,
-    Status.REJECT: EffectState.REJECTED,
 }
+
+
+RICH = {"facts": {"current_balance_gbp": "3000.00"}}
 
 
 def line(name: str, **changed: Any) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def line(name: str, **changed: Any) -> dict[str, Any]:
         "at": "2026-09-01T12:00:00Z",
         "request": asked.to_json(),
         "authority": authority().to_json(),
-        "world": {"facts": {"current_balance_gbp": "3000.00"}},
+        "world": RICH,
         "call": call(),
         "expect": {"status": "accept", "stage": "postcondition"},
     }
@@ -82,6 +84,11 @@ MADE = [
     line("spent meanwhile", faults={"world_before_effect": {"facts": {"current_balance_gbp": "1000.00"}}}),
     line("unreadable", faults={"unreadable": ["authority:bad signature"]}),
     line("no world", faults={"unreadable": ["world:not JSON"]}),
+    line("unconfirmed meanwhile", faults={"authority_before_effect": authority(confirmations=()).to_json()}),
+    line("poorer meanwhile", faults={"authority_before_effect": authority(limit="500.00").to_json()}),
+    line("no limit meanwhile", faults={"authority_before_effect": authority(limits={}).to_json()}),
+    line("superseded", faults={"world_before_effect": {**RICH, "request_version": 2}}),
+    line("no balance meanwhile", faults={"world_before_effect": {"facts": {}}}),
     line("unreadable meanwhile", faults={"unreadable_before_effect": ["authority:bad signature"]}),
     line("of a tenant", tenant="acme"),
     line("no JSON", call="{"),
@@ -108,7 +115,7 @@ def recorded(cases: tuple[ReadCase, ...], results: Sequence[CaseResult]) -> Reco
     before: dict[tuple[str, str, int], list[Attempt]] = {}
     for place, (case, result) in enumerate(zip(cases, results, strict=True)):
         written, final = case.written, result.outcome.verdict
-        evidence = seen(case, written.faults.unreadable)
+        evidence = seen(case)
         key = (case.proposal.tenant, case.proposal.case_id, case.proposal.request.version)
         earlier = before.setdefault(key, [])
         judged = judge(
@@ -125,11 +132,7 @@ def recorded(cases: tuple[ReadCase, ...], results: Sequence[CaseResult]) -> Reco
         decisions.append(decision)
         if judged.command is None:
             continue
-        if final.stage in EXECUTION:
-            receipts.append(receipt_of(decision, final, result.outcome.effect))
-        else:
-            again = seen(case, written.faults.unreadable_before_effect, is_again=True)
-            decisions.append(replace(decision, verdict=final, effects=(), evidence=again.to_json()))
+        receipts.append(receipt_of(decision, final, result.outcome.effect))
     return [whole(decode_case_decision(each.encode())) for each in decisions], [
         whole(decode_receipt(each.encode())) for each in receipts
     ]
@@ -140,15 +143,13 @@ def whole(record: Any) -> Any:
     return record
 
 
-def seen(case: ReadCase, unreadable: tuple[str, ...], *, is_again: bool = False) -> Evidence:
-    """The evidence that the case's look-up brings."""
-    faults = case.written.faults
-    may = faults.authority_before_effect if is_again else None
-    world = faults.world_before_effect if is_again else None
+def seen(case: ReadCase) -> Evidence:
+    """The evidence that the case's first look-up brings."""
+    unreadable = case.written.faults.unreadable
     is_blind = {each.partition(":")[0] for each in unreadable}
     return Evidence(
-        authority=None if "authority" in is_blind else may or case.written.authority,
-        world=World() if "world" in is_blind else world or case.written.world,
+        authority=None if "authority" in is_blind else case.written.authority,
+        world=World() if "world" in is_blind else case.written.world,
         unreadable=unreadable,
     )
 
@@ -183,7 +184,7 @@ def receipt_of(decision: CaseDecision, verdict: Verdict, effect: EffectReceipt |
         provider_id=None if effect is None else effect.provider_id,
         idempotency_key=order.idempotency_key,
         state={},
-        effect_state=ENDS[verdict.status],
+        effect_state=ENDS.get(verdict.status, EffectState.REJECTED),
         sequence=3,
         sends=1,
         provider="bank",
@@ -264,18 +265,6 @@ def test_a_dispatched_record_alone_expects_what_comes_without_faults() -> None:
     assert case["expect"] == {"status": "accept", "stage": "postcondition", "reasons": []}
 
 
-def test_a_record_of_review_alone_is_a_case_too() -> None:
-    decision, receipt = one(faults={"execute": ["timeout_after_commit"], "read_back": ["unreadable"]})
-    assert receipt.verdict is not None
-    held = replace(decision, verdict=receipt.verdict, effects=())
-
-    for receipts in ([], [receipt]):
-        (case,), errors = export_cases([held], receipts)
-
-        assert errors == []
-        assert verdicts(ran(read([case]))) == [("unknown", "outcome")]
-
-
 def test_a_receipt_of_later_steps_counts_and_a_persons_word_does_not() -> None:
     decision, held = one(faults={"execute": ["timeout_after_commit"], "read_back": ["unreadable"]})
     prepared = replace(held, effect_state=EffectState.PREPARED, sequence=1, sends=0, verdict=None)
@@ -298,6 +287,11 @@ COLLIDED = Verdict(Status.REJECT, Stage.IDEMPOTENCY, ("idempotency key reused fo
 LATE = Verdict(Status.ACCEPT, Stage.READBACK, ("verified_late",), "")
 STRAYED = Verdict(Status.REVIEW, Stage.SCHEMA, ("unpermitted_change", "payee_id"), "")
 WITHDRAWN = Verdict(Status.REJECT, Stage.WORLD_STATE, ("tool_no_longer_offered:schedule_transfer",), "")
+EXPIRED = Verdict(
+    Status.DENY, Stage.AUTHORITY, ("explicit_confirmation_missing", "confirmation_expired:ev_1"), ""
+)
+BY_HAND = Verdict(Status.REVIEW, Stage.AUTHORITY, ("not_automatic:schedule_transfer",), "")
+COLLISION = Verdict(Status.REVIEW, Stage.IDENTITY, ("another content",), "")
 REVOKED = Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "")
 
 
@@ -313,14 +307,12 @@ def lacking() -> dict[str, tuple[Records, str]]:
             "give that effect's record before",
         ),
         "time": (([decision], [replace(receipt, verdict=LATE)]), "takes time to pass"),
-        "a second look": (([decision], [replace(stopped, verdict=REVOKED)]), "give the record from review"),
-        "a withdrawn tool": (([replace(review, verdict=WITHDRAWN)], []), "give the record from dispatch"),
+        "a withdrawn tool": (([decision], [replace(stopped, verdict=WITHDRAWN)]), "that no record holds"),
+        "an old confirmation": (([decision], [replace(stopped, verdict=EXPIRED)]), "that no record holds"),
+        "a file's word": (([decision], [replace(stopped, verdict=BY_HAND)]), "that no record holds"),
         "attempts": (([replace(review, verdict=STRAYED)], []), "the attempts before it"),
         "its text": (([replace(review, verdict=REVOKED, proposal=None)], []), "proposals:0:0"),
-        "a gate": (
-            ([replace(review, verdict=Verdict(Status.REVIEW, Stage.IDENTITY, (), ""))], []),
-            "second content",
-        ),
+        "a gate": (([replace(review, verdict=COLLISION)], []), "no gate of the funnel said another content"),
     }
 
 
@@ -395,6 +387,24 @@ def test_what_cannot_be_a_case_is_told_and_the_others_are_written() -> None:
     assert exported.returncode == 2
     assert len(exported.stdout.splitlines()) == 1
     assert exported.stderr.count(b"effect another: a receipt holds neither") == 1
+
+
+def test_a_ticket_becomes_a_case_of_its_policy_and_its_effects_receipt_does_not() -> None:
+    _, receipt = one()
+    ticket = (RECORDED / "decision-1.jsonl").read_bytes().splitlines()[1]
+    of_ticket = replace(receipt, idempotency_key="aa", subject="T-1001")
+
+    alone = ticketgate("case", "-", given=ticket)
+    both = ticketgate("case", "-", given=ticket + b"\n" + of_ticket.encode())
+    mixed = ticketgate("case", "-", given=ticket + b"\n" + receipt.encode())
+
+    assert alone.returncode == 0, alone.stderr
+    assert json.loads(alone.stdout)["effects"] == ["assign_queue"]
+    assert b"ticketgate policy test" in alone.stderr
+    assert (both.returncode, both.stdout) == (2, alone.stdout)
+    assert b"a policy's effect passes no gates" in both.stderr
+    assert (mixed.returncode, mixed.stdout) == (2, b"")
+    assert b"give them apart" in mixed.stderr
 
 
 @pytest.mark.parametrize(
