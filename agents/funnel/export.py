@@ -147,10 +147,14 @@ def _line(attempt: _Attempt, attempts: dict[_Key, _Attempt]) -> dict[str, JsonVa
 
 
 def _verdict(attempt: _Attempt) -> Verdict:
-    """What is to be expected: how the effect stands, else the decision."""
+    """What is to be expected: how the effect stands, else the decision. Raises NotReproducible."""
     receipt, judged = attempt.last_receipt, attempt.judged
     if receipt is not None and receipt.verdict is not None:
         return receipt.verdict
+    if any(each.settled_by is not None for each in attempt.receipts):
+        raise NotReproducible(
+            "its effect was settled by a person's word; give the receipt of the step before"
+        )
     if judged.effects:
         # Accepted at its last gate; without a fault it is carried out and read back equal.
         return Verdict(Status.ACCEPT, Stage.POSTCONDITION, (), "")

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def command(records: Path, name: str | None) -> int:
     """Write RECORDS (- for standard input) as cases, one JSON object a line.
 
-    RECORDS are lines as `ticketgate consume` prints them, or bare values: of dispatch, repairs, review and receipts.
+    RECORDS are lines as `ticketgate consume` prints them, or bare values: of dispatch, repairs, review and receipts;
+    what `ticketgate reconcile --json` prints is taken too.
     Those on one attempt make one case, which expects what was said of it last: give a receipt with its decision, and a
     repaired attempt with the one before. Cases of proposals are for `ticketgate funnel`, cases of tickets for
     `ticketgate policy test`. Exit code 2 if a record cannot become a case; the others are written.
@@ -95,15 +96,27 @@ def _read(path: Path) -> list[Read]:
         if value is None:
             continue
         decoded = decode(value, max_bytes=MAX_FILE_BYTES)
-        read = decoded if isinstance(decoded, Malformed) else _record(decoded)
-        if isinstance(read, Malformed):
-            raise CommandError(
-                f"{where}: {read.reason}; give records of dispatch, repairs, review or receipts"
-            )
-        found.append(read)
+        for each in _records(decoded):
+            read = each if isinstance(each, Malformed) else _record(each)
+            if isinstance(read, Malformed):
+                raise CommandError(
+                    f"{where}: {read.reason}; give records of dispatch, repairs, review or receipts"
+                )
+            found.append(read)
     if not found:
         raise CommandError(f"{named(path)}: no records; pipe `ticketgate consume review` into this command")
     return found
+
+
+def _records(value: JsonValue | Malformed) -> Sequence[JsonValue | Malformed]:
+    """The value, or the receipts that `ticketgate reconcile --json` wraps."""
+    if (
+        isinstance(value, dict)
+        and "schema" not in value
+        and isinstance(effects := value.get("effects"), list)
+    ):
+        return effects
+    return [value]
 
 
 def _record(value: JsonValue) -> Read | Malformed:

@@ -306,6 +306,10 @@ def lacking() -> dict[str, tuple[Records, str]]:
             ([decision], [replace(stopped, verdict=COLLIDED)]),
             "give that effect's record before",
         ),
+        "a person": (
+            ([decision], [replace(receipt, settled_by=SettledBy("ann", "seen"))]),
+            "the step before",
+        ),
         "time": (([decision], [replace(receipt, verdict=LATE)]), "takes time to pass"),
         "a withdrawn tool": (([decision], [replace(stopped, verdict=WITHDRAWN)]), "that no record holds"),
         "an old confirmation": (([decision], [replace(stopped, verdict=EXPIRED)]), "that no record holds"),
@@ -375,6 +379,17 @@ def test_one_value_may_be_written_over_many_lines(tmp_path: Path) -> None:
 
     assert exported.returncode == 0, exported.stderr
     assert json.loads(exported.stdout)["name"] == "an incident"
+
+
+def test_what_reconcile_prints_is_taken_too() -> None:
+    decision, receipt = one(faults={"execute": ["timeout_after_commit"], "read_back": ["unreadable"]})
+    told = {**receipt.to_json(), "age_s": 42.0, "is_open": True}
+    printed = {"open": 1, "oldest_s": 42.0, "effects": [told]}
+
+    exported = ticketgate("case", "-", given=decision.encode() + b"\n" + json.dumps(printed).encode())
+
+    assert exported.returncode == 0, exported.stderr
+    assert json.loads(exported.stdout)["expect"]["status"] == "unknown"
 
 
 def test_what_cannot_be_a_case_is_told_and_the_others_are_written() -> None:
