@@ -98,6 +98,16 @@ def test_the_receipt_names_evidence_model_and_moment() -> None:
     assert found.repair.model == model
 
 
+def test_a_repair_receipt_names_the_proposing_model_and_the_proposals_schema() -> None:
+    model = ProposerModel("small", "7")
+
+    repair = first(proposal(call(amount_gbp=600), model=model)).repair
+
+    assert repair is not None
+    assert repair.model == model
+    assert repair.to_json()["proposal_schema"] == "proposal/1"
+
+
 def test_an_unreadable_authority_is_reviewed_and_never_taken_for_none() -> None:
     seen = evidence(**UNREADABLE_AUTHORITY)
     reviewed = ("review", "authority", ("evidence_unreadable:authority:another actor",))
