@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
+from collections.abc import Sequence
 
 from .request_set import Asked, make_requests
+from .results import Result
 from .run import Run, constraints, first_use_s, four, ontologies, run
 from .table import ablation, by_kind, comparison, costs
 
@@ -33,6 +36,8 @@ def main() -> int:
     print(by_kind(compared.scores), end="\n\n")
     print("### Cost\n")
     print(costs(compared.scores, seed=options.seed), end="\n\n")
+    print("### Where G ended\n")
+    print(ends(compared.results["G"]), end="\n\n")
     print("### Times: this machine, this run\n")
     print(times(compared), end="\n\n")
     print("### The constraint varied, naive execution\n")
@@ -71,6 +76,14 @@ def times(compared: Run) -> str:
             f" | {1e3 * first_use_s(system):.1f} ms | {states} | {1e3 * first:.1f} ms, {1e3 * later:.1f} ms"
             f" | {1e6 * spent.checking_s / count:.0f} µs | {1e6 * spent.acting_s / count:.0f} µs |"
         )
+    return "\n".join(lines)
+
+
+def ends(results: Sequence[Result]) -> str:
+    """How often each end was told, by the stage that it was said at."""
+    counts = Counter((str(each.told), each.stage) for each in results)
+    lines = ["| told | stage | requests |", "|---|---|---:|"]
+    lines += [f"| {told} | {stage} | {count} |" for (told, stage), count in counts.most_common()]
     return "\n".join(lines)
 
 

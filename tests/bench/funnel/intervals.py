@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 _Z = 1.959964
 _SAMPLES = 1_000
@@ -63,11 +64,36 @@ def ratio(above: Sequence[float], below: Sequence[float], *, seed: int) -> Ratio
     tops, bottoms = np.asarray(above, dtype=float), np.asarray(below, dtype=float)
     if not bottoms.sum():
         return Ratio(math.inf, math.inf, math.inf)
-    picks = np.random.Generator(np.random.PCG64(seed)).integers(0, len(tops), (_SAMPLES, len(tops)))
+    picks = _picks(len(tops), seed)
     sums = bottoms[picks].sum(axis=1)
-    found = np.sort(tops[picks].sum(axis=1)[sums > 0] / sums[sums > 0])
+    return _between(tops.sum() / bottoms.sum(), tops[picks].sum(axis=1)[sums > 0] / sums[sums > 0])
+
+
+def paired(
+    mine: tuple[Sequence[float], Sequence[float]],
+    other: tuple[Sequence[float], Sequence[float]],
+    *,
+    seed: int,
+) -> Ratio:
+    """One ratio of sums over another, both (above, below) of the same requests, which are resampled together."""
+    a, b, c, d = (np.asarray(each, dtype=float) for each in (*mine, *other))
+    if not (b.sum() and c.sum() and d.sum()):
+        return Ratio(math.inf, math.inf, math.inf)
+    picks = _picks(len(a), seed)
+    sums = [each[picks].sum(axis=1) for each in (a, b, c, d)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (sums[0] / sums[1]) / (sums[2] / sums[3])
+    return _between((a.sum() / b.sum()) / (c.sum() / d.sum()), found[np.isfinite(found)])
+
+
+def _picks(count: int, seed: int) -> NDArray[np.int64]:
+    return np.random.Generator(np.random.PCG64(seed)).integers(0, count, (_SAMPLES, count))
+
+
+def _between(value: float, resampled: NDArray[np.float64]) -> Ratio:
+    found = np.sort(resampled)
     low, high = found[int(0.025 * len(found))], found[min(len(found) - 1, int(0.975 * len(found)))]
-    return Ratio(float(tops.sum() / bottoms.sum()), float(low), float(high))
+    return Ratio(float(value), float(low), float(high))
 
 
 def _short(number: float) -> str:

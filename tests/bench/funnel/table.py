@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .intervals import Ratio, Share, ratio
+from .intervals import Ratio, Share, paired, ratio
 from .request_set import Kind
 from .score import FIELDS, Score
 
@@ -54,7 +54,7 @@ def comparison(by_system: Mapping[str, Scores]) -> str:
 
 def ablation(by_system: Mapping[str, Scores]) -> str:
     """The rows that an ablation is read by."""
-    return _markdown(by_system, (*_STRUCTURE, *_MEANING, _FIDELITY[-1], *_HARM[:1], *_ENDS))
+    return _markdown(by_system, (*_STRUCTURE, *_MEANING, _FIDELITY[-1], *_HARM[:1], *_ENDS, _HANDED))
 
 
 def costs(by_system: Mapping[str, Scores], *, seed: int) -> str:
@@ -68,7 +68,13 @@ def costs(by_system: Mapping[str, Scores], *, seed: int) -> str:
             [prices.of(each) for each in scores], [float(each.is_verified) for each in scores], seed=seed
         )
 
-    rows: list[tuple[str, Callable[[Scores], Share | Ratio]]] = [
+    def over_c(scores: Scores) -> Ratio:
+        return paired(spent(scores), spent(by_system["C"]), seed=seed)
+
+    def spent(scores: Scores) -> tuple[list[float], list[float]]:
+        return [MACHINES.of(each) for each in scores], [float(each.is_verified) for each in scores]
+
+    rows: list[_Row] = [
         ("answers a request", mean(lambda x: x.answers)),
         ("tokens sampled a request", mean(lambda x: x.tokens)),
         ("of them where the mask forbade the model's choice", mean(lambda x: x.forced)),
@@ -76,9 +82,10 @@ def costs(by_system: Mapping[str, Scores], *, seed: int) -> str:
         ("gates run a request", mean(lambda x: x.gates)),
         ("look-ups a request", mean(lambda x: x.look_ups)),
         ("provider calls a request", mean(lambda x: x.provider_calls)),
-        ("handed to a person, of requests", lambda s: _share(s, lambda x: x.is_handed_over)),
+        _HANDED,
         ("cost a request: machines", mean(MACHINES.of)),
         ("cost a verified outcome: machines", for_each_verified(MACHINES)),
+        ("… over C's, same requests and dice", over_c),
         ("… with people (2,000 each)", for_each_verified(WITH_PEOPLE)),
         ("… and harm (20,000 each)", for_each_verified(WITH_HARM)),
     ]
@@ -184,3 +191,4 @@ _ENDS: tuple[_Row, ...] = (
     ),
     ("ended right: done, or rightly not done", lambda s: _share(s, lambda x: x.ended_right)),
 )
+_HANDED: _Row = ("handed to a person, of requests", lambda s: _share(s, lambda x: x.is_handed_over))
