@@ -1,4 +1,4 @@
-"""The inputs as those see them who look after a deployment: where one lies, who reads it, where its records end.
+"""What workers read, as those see it who look after a deployment: where it lies, who reads it, where its records end.
 
 Promise: each record of an input ends in exactly one of its `outputs`, or has none for a reason that can be told.
 """
@@ -18,14 +18,20 @@ INPUT_NAMES: tuple[InputName, ...] = get_args(InputName)
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """What people send to a deployment. `group` are its workers; receipts are no outcome and not among `outputs`."""
+class Source:
+    """What a role reads, and the group that it reads in."""
 
-    name: InputName
     role: Role
     topic: str
     group: str
     outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Input(Source):
+    """What people send to a deployment. Receipts are no outcome and not among its `outputs`."""
+
+    name: InputName
     read: Reader[Any]
 
 
@@ -43,7 +49,13 @@ def input_of(name: InputName, settings: Settings) -> Input:
             assert_never(name)
     topics = role_topics(role, settings)
     outputs = tuple(topic for topic in topics.outputs if topic != settings.topic_receipts)
-    return Input(name, role, topics.source, topics.group, outputs, read)
+    return Input(role, topics.source, topics.group, outputs, name, read)
+
+
+def dispatched(settings: Settings) -> Source:
+    """What workers dispatch and others of them carry out: nobody claims it, the ledger has its effects."""
+    topics = role_topics("effects", settings)
+    return Source(topics.role, topics.source, topics.group, topics.outputs)
 
 
 def outputs_of(inputs: Iterable[Input]) -> tuple[str, ...]:

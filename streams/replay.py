@@ -5,7 +5,9 @@
     3  the offsets are committed
     4  the `committed` marks follow: a lane refuses in between, which is the safe side
 
-A replay never goes forward: what lies between would be passed over. Source: DESIGN section 4, issue 4.
+A replay never goes forward: what lies between would be passed over. `dispatch` goes back to where commits ended and no
+further: the ledger keeps an effect from being had twice, but what nobody carried out then might be carried out now.
+Source: DESIGN section 4, issue 4.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from ticketgate.streams.broker import describe_broker
 from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets, require_no_members, set_offsets
-from ticketgate.streams.inputs import Input
+from ticketgate.streams.inputs import Input, Source
 from ticketgate.streams.records import output_topics
 from ticketgate.streams.scanning import Scanner, open_scanner
 from ticketgate.streams.settings import Settings
@@ -106,7 +108,7 @@ class Plan:
 
 async def plan_replay(
     settings: Settings,
-    of: Input,
+    of: Source,
     redis: Redis,
     place: ReplayFrom,
     *,
@@ -114,6 +116,11 @@ async def plan_replay(
     progress: Progress,
 ) -> Plan:
     """1 and 2. Changes nothing. Raises `GroupHasMembers`, `ConditionFailed`, `Unreachable`, redis-py's errors."""
+    if not isinstance(of, Input) and not isinstance(place, FromMarks):
+        raise ConditionFailed(
+            f"{of.topic} is not decided anew, and an effect that was left to others might be carried out",
+            "use --replay-from marks",
+        )
     await require_no_members(settings.kafka, of.group)
     keys = Keys(settings.namespace)
     await _require_identity(settings, of, redis, keys)
@@ -123,16 +130,19 @@ async def plan_replay(
             raise ConditionFailed("an offset means one partition", "name it with --partition")
         committed = await committed_offsets(settings.kafka, of.group, sources)
         marks = {each: await read_marks(redis, keys, each.topic, each.partition) for each in sources}
-        _require_marks(marks, committed)
+        _require_marks(of, marks, committed)
         targets = await _targets(scanner, place, sources, committed, marks)
         evidence = await _read_evidence(settings, of, scanner, targets, progress)
         if isinstance(place, FromMarks):
-            for each in targets:
-                start = targets[each]
-                if evidence.count(each, at_or_above=start):
-                    targets[each] = await decided_in(
+            if isinstance(of, Input):
+                targets = {
+                    each: await decided_in(
                         scanner, redis, keys, each, read=of.read, start=start, evidence=evidence
                     )
+                    if evidence.count(each, at_or_above=start)
+                    else start
+                    for each, start in targets.items()
+                }
             # Without a commit there is nothing to go back to: a lane begins at the first record by itself.
             targets = {each: to for each, to in targets.items() if to > 0}
         return Plan(
@@ -140,7 +150,7 @@ async def plan_replay(
         )
 
 
-async def carry_out(settings: Settings, of: Input, redis: Redis, plan: Plan) -> None:
+async def carry_out(settings: Settings, of: Source, redis: Redis, plan: Plan) -> None:
     """3 and 4. Raises `GroupHasMembers`, `Unreachable` and redis-py's errors; a second run goes on."""
     keys, topic = Keys(settings.namespace), of.topic
     offsets = {TopicPartition(topic, each.partition): each.to for each in plan.changes}
@@ -152,7 +162,7 @@ async def carry_out(settings: Settings, of: Input, redis: Redis, plan: Plan) -> 
         await raise_marks(redis, keys, Position(topic, each.partition, claimed=each.to, committed=each.to))
 
 
-async def _require_identity(settings: Settings, of: Input, redis: Redis, keys: Keys) -> None:
+async def _require_identity(settings: Settings, of: Source, redis: Redis, keys: Keys) -> None:
     if not await redis.exists(keys.identity):
         raise ConditionFailed(
             f"Redis does not know namespace {settings.namespace!r}: it was emptied, or is another one",
@@ -163,7 +173,7 @@ async def _require_identity(settings: Settings, of: Input, redis: Redis, keys: K
     await bind_identity(redis, keys, identity)
 
 
-async def _sources(of: Input, scanner: Scanner, partition: int | None) -> tuple[TopicPartition, ...]:
+async def _sources(of: Source, scanner: Scanner, partition: int | None) -> tuple[TopicPartition, ...]:
     sources = await scanner.partitions(of.topic)
     if partition is None:
         return sources
@@ -177,7 +187,7 @@ async def _sources(of: Input, scanner: Scanner, partition: int | None) -> tuple[
 
 
 def _require_marks(
-    marks: Mapping[TopicPartition, Marks], committed: Mapping[TopicPartition, int | None]
+    of: Source, marks: Mapping[TopicPartition, Marks], committed: Mapping[TopicPartition, int | None]
 ) -> None:
     """Claims that are lost would let what is read again through as new, under claims of its own."""
     for each, found in marks.items():
@@ -185,7 +195,7 @@ def _require_marks(
             raise ConditionFailed(
                 f"{each.topic}:{each.partition} is committed to {committed[each]} and claimed only to"
                 f" {found.claimed or 0}: Redis has lost claims",
-                "run `ticketgate claims rebuild` first",
+                f"run `ticketgate {'claims' if isinstance(of, Input) else 'ledger'} rebuild` first",
             )
 
 
@@ -235,7 +245,11 @@ def _backwards(source: TopicPartition, offset: int, first: int, most: int) -> in
 
 
 async def _read_evidence(
-    settings: Settings, of: Input, scanner: Scanner, targets: Mapping[TopicPartition, int], progress: Progress
+    settings: Settings,
+    of: Source,
+    scanner: Scanner,
+    targets: Mapping[TopicPartition, int],
+    progress: Progress,
 ) -> Evidence:
     extents = await scanner.extents(await scanner.partitions(*of.outputs))
     evidence = Evidence(output_topics(settings), since=targets)

@@ -15,8 +15,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 NAMES: tuple[InputName, ...] = ("tickets", "proposals")
 
 
-def of_flag(purpose: str) -> Callable[[Command], Command]:
-    """Give a command the option, and `of` as an argument; `purpose` is its help."""
-    return click.option(
-        "--of", "of", type=click.Choice(NAMES), default=NAMES[0], show_default=True, help=purpose
-    )
+def of_flag(purpose: str, *others: str) -> Callable[[Command], Command]:
+    """Give a command the option, and `of` as an argument; `purpose` is its help, `others` what it knows besides."""
+    choice = click.Choice([*NAMES, *others])
+    return click.option("--of", "of", type=choice, default=NAMES[0], show_default=True, help=purpose)

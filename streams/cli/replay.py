@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 from ticketgate.codecs.times import parse_rfc3339
@@ -16,7 +16,7 @@ from ticketgate.streams.cli.steps import Progress, steps
 from ticketgate.streams.settings import Settings
 
 if TYPE_CHECKING:
-    from ticketgate.streams.inputs import Input, InputName
+    from ticketgate.streams.inputs import InputName, Source
     from ticketgate.streams.replay import Plan, ReplayFrom
 
 
@@ -28,13 +28,18 @@ if TYPE_CHECKING:
     metavar="marks|beginning|OFFSET|TIME",
     help="marks: where commits ended. OFFSET: with --partition. TIME: such as 2026-11-29T18:00:00Z.",
 )
-@of_flag("Whose offsets.")
+@of_flag("Whose offsets; dispatch: those of the effects, to marks alone.", "dispatch")
 @click.option("--partition", type=click.IntRange(min=0), help="This partition alone.")
 @click.option("--yes", is_flag=True, help="Do it; without, it only says what would come of it.")
 @json_flag
 @settings_flags("kafka", "redis", "namespace", "group")
 def command(
-    place: str, of: InputName, partition: int | None, yes: bool, as_json: bool, settings: Settings
+    place: str,
+    of: InputName | Literal["dispatch"],
+    partition: int | None,
+    yes: bool,
+    as_json: bool,
+    settings: Settings,
 ) -> None:
     """Set the workers' offsets back, while no worker runs.
 
@@ -43,9 +48,10 @@ def command(
     it says how many, and without --yes it does nothing else.
     """
     quiet_libraries()
-    from ticketgate.streams.inputs import input_of
+    from ticketgate.streams.inputs import dispatched, input_of
 
-    wanted, chosen = parse_place(place), input_of(of, settings)
+    wanted = parse_place(place)
+    chosen = dispatched(settings) if of == "dispatch" else input_of(of, settings)
     with steps() as progress:
         plan = asyncio.run(_replay(settings, chosen, wanted, partition, yes, progress))
     if as_json:
@@ -73,7 +79,7 @@ def parse_place(text: str) -> ReplayFrom:
 
 
 async def _replay(
-    settings: Settings, of: Input, place: ReplayFrom, partition: int | None, yes: bool, progress: Progress
+    settings: Settings, of: Source, place: ReplayFrom, partition: int | None, yes: bool, progress: Progress
 ) -> Plan:
     from ticketgate.streams.cli.redis import open_redis
     from ticketgate.streams.group import GroupHasMembers

@@ -28,7 +28,8 @@ def send_to(gate: Deployment, topic: str, records: Sequence[Sent]) -> None:
 
 def group_of(gate: Deployment, topic: str) -> str:
     """The group that reads an input."""
-    return {"tickets": gate.name, "proposals": f"{gate.name}.propose"}[topic]
+    suffix = {"tickets": "", "proposals": ".propose", "dispatch": ".effects"}
+    return f"{gate.name}{suffix[topic]}"
 
 
 def commit(gate: Deployment, offsets: Mapping[int, int], *, of: str = "tickets") -> None:

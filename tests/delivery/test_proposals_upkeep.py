@@ -65,10 +65,11 @@ def said(gate: Deployment) -> dict[tuple[str, int], tuple[str, str, str]]:
 
 def audit(gate: Deployment, of: str) -> dict[str, Any]:
     """The books of an input, once nothing is pending. They must be clean."""
+    report: dict[str, Any] = {}
     for _ in range(50):
         done = gate.run("audit", "--of", of, "--json")
         assert done.returncode == 0, done.stdout + done.stderr
-        report: dict[str, Any] = json.loads(done.stdout)
+        report = json.loads(done.stdout)
         if not report["pending"]:
             return report
     raise AssertionError(f"still pending: {report}")
@@ -283,6 +284,33 @@ def test_an_offset_that_would_pass_proposals_over_is_refused(gate: Deployment) -
     assert (at_work.returncode, forward.returncode) == (2, 2)
     assert f"group '{gate.name}.propose' has 1 member(s); stop the workers" in at_work.stderr
     assert f"{lies.topic}:{lies.partition} is decided to 1, and inputs from there to 1000" in forward.stderr
+
+
+def test_reset_offsets_of_the_effects_go_on_where_commits_ended(
+    gate: Deployment, bank: PaymentServer
+) -> None:
+    gate.settings = {**gate.settings, "ROLES": "propose,effects"}
+    funnel = PaymentFunnel(gate, bank)
+    worker = started(gate)
+    propose(gate, proposal("paid"))
+    assert funnel.effect("paid")["effect_state"] == "committed"
+    funnel.wait_taken()
+    assert worker.stop() == 0
+    (lies,) = gate.committed("dispatch")
+    receipts = len(gate.committed("receipts"))
+    end = committed_offset(gate, lies.partition, of="dispatch")
+    commit(gate, {lies.partition: 0}, of="dispatch")
+
+    refused = gate.run("replay", "--of", "dispatch", "--replay-from", "beginning", "--yes")
+    done = gate.run("replay", "--of", "dispatch", "--replay-from", "marks", "--yes")
+
+    assert (refused.returncode, "use --replay-from marks" in refused.stderr) == (2, True)
+    assert done.returncode == 0, done.stderr
+    assert committed_offset(gate, lies.partition, of="dispatch") == end
+    started(gate)
+    funnel.wait_taken()
+    assert len(gate.committed("receipts")) == receipts
+    assert bank.account(key_of("paid")).posts == 1
 
 
 def test_a_dead_letter_of_proposals_is_mended_and_goes_back_there(gate: Deployment, tmp_path: Path) -> None:

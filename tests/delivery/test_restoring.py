@@ -101,9 +101,9 @@ def judged(made_from: Record, topic: str, verdict: Verdict, **changed: Any) -> R
     return record(topic, 0, decision.encode(), headers=headers)
 
 
-async def attempts(redis: Redis, case: Record) -> set[bytes]:
+async def attempts(redis: Redis, case: Record) -> set[bytes | str]:
     key = case_key(NAMESPACE, proposal_in(case))
-    return set(await redis.hkeys(KEYS.attempts(key.key, key.version))) - {b"revision"}
+    return {*await redis.hkeys(KEYS.attempts(key.key, key.version))} - {b"revision"}
 
 
 def test_the_commands_know_every_input_and_no_receipts_are_outcomes() -> None:
