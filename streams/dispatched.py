@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from aiokafka import ConsumerRecord
 from ticketgate.agents.effects.ledger import Command
 from ticketgate.codecs.case_decision import CaseDecision, read_dispatched
+from ticketgate.codecs.headers import Header
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.strict import JsonValue, decode
@@ -26,6 +27,7 @@ class Dispatched:
     subject: str
     commands: tuple[Command, ...]
     proposal: Mapping[str, JsonValue] | None
+    headers: tuple[Header, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,10 @@ def take_in_dispatched(records: Sequence[ConsumerRecord], *, max_bytes: int) -> 
         if record.value is None:
             continue
         coordinate = Coordinate(record.topic, record.partition, record.offset)
+        headers = tuple(record.headers)
         value = decode(record.value, max_bytes=max_bytes)
         decision = value if isinstance(value, Malformed) else read_dispatched(value)
         if isinstance(decision, Malformed):
-            headers = tuple(record.headers)
             unreadable.append(
                 Unreadable(
                     coordinate, record.key, record.value, headers, record.timestamp, malformed=decision
@@ -63,5 +65,5 @@ def take_in_dispatched(records: Sequence[ConsumerRecord], *, max_bytes: int) -> 
             subject, judged = decision.case_id, None if proposal is None else proposal.to_json()
         else:
             subject, judged = decision.ticket_id, None
-        arrivals.append(Dispatched(coordinate, record.key, subject, commands, judged))
+        arrivals.append(Dispatched(coordinate, record.key, subject, commands, judged, headers))
     return DispatchedIntake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable))

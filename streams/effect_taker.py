@@ -30,6 +30,7 @@ from ticketgate.streams.dispatched import Dispatched, take_in_dispatched
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.tracing import Tracing
 from ticketgate.streams.transaction import Output
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class EffectTaker:
     writer: RecordWriter
     telemetry: Telemetry
     max_bytes: int
+    tracing: Tracing
     # What this process committed a `prepared` receipt for: a lane that reopens does not announce it again.
     _announced: dict[str, int] = field(default_factory=dict, init=False)
 
@@ -76,14 +78,17 @@ class EffectTaker:
         """As `BatchTaker`."""
         intake = take_in_dispatched(records, max_bytes=self.max_bytes)  # 3
         wanted = [each for dispatched in intake.arrivals for each in self._wanted(dispatched)]
-        prepared = await self.executor.prepare(
-            [each.order for each in wanted], token=token, claimed=intake.next_offset
-        )  # 4
-        await self._announce(prepared, output, records[0].offset)  # 5
-        told = await self._act_on_all(wanted, prepared, token)  # 6
-        outgoing = [record for receipt in told for record in self.receipts.effect(receipt)]
-        outgoing += [self.writer.dead_letter(unreadable) for unreadable in intake.unreadable]
-        await output.commit(outgoing, intake.next_offset)  # 7
+        with self.tracing.batch(
+            token.topic, token.partition, [each.headers for each in intake.arrivals]
+        ) as span:
+            prepared = await self.executor.prepare(
+                [each.order for each in wanted], token=token, claimed=intake.next_offset
+            )  # 4
+            await self._announce(prepared, output, records[0].offset)  # 5
+            told = await self._act_on_all(wanted, prepared, token)  # 6
+            outgoing = [span.stamp(record) for receipt in told for record in self.receipts.effect(receipt)]
+            outgoing += [self.writer.dead_letter(unreadable) for unreadable in intake.unreadable]
+            await output.commit(outgoing, intake.next_offset)  # 7
         await self.mark_committed(token, intake.next_offset)
         self.telemetry.records(token.topic, "malformed", len(intake.unreadable))
         self.telemetry.records(token.topic, "taken", len(intake.arrivals))

@@ -110,6 +110,7 @@ def effect_taker(
         writer=parts.writer,
         telemetry=parts.telemetry,
         max_bytes=settings.max_record_bytes * 2,
+        tracing=parts.tracing,
     )
 
 
