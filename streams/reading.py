@@ -26,11 +26,15 @@ async def read_committed(
         for partition in sorted(topic["partitions"], key=lambda each: each["partition"])
     ]
     async with AIOKafkaConsumer(
-        bootstrap_servers=bootstrap, isolation_level="read_committed", enable_auto_commit=False
+        bootstrap_servers=bootstrap,
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        # Not seek_to_beginning: aiokafka looks up the default position as soon as it is assigned, and takes that answer
+        # for the seek's. With `latest` the reader then stood at the end, and read nothing, now and again.
+        auto_offset_reset="earliest",
     ) as consumer:
         consumer.assign(sources)
         ends = await consumer.end_offsets(sources)
-        await consumer.seek_to_beginning(*sources)
         for source in sources:
             while await consumer.position(source) < ends[source]:
                 polled = await consumer.getmany(source, timeout_ms=POLL_MS)
