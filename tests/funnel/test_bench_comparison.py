@@ -64,6 +64,9 @@ VALUES = {
 }
 
 
+GOOD = {"amount_gbp": "600.5", FLOOR: "0", "payment_date": "2024-02-29", "idempotency_key": "bound-by-event"}
+
+
 def members(pairs: list[tuple[str, str]]) -> str:
     """An object of members in this order; the values are JSON texts."""
     return "{" + ",".join(f'"{name}":{value}' for name, value in pairs) + "}"
@@ -80,7 +83,13 @@ def texts(draw: st.DrawFn) -> str:
         left_out = draw(st.sets(st.sampled_from(fields), max_size=1))
         if draw(st.integers(0, 3)):
             left_out = left_out & {"idempotency_key"}
-        given = [(name, f'"{draw(VALUES.get(name, WORDS))}"') for name in fields if name not in left_out]
+        # One field in turn is strange, or none.
+        strange = draw(st.sampled_from([*fields, ""]))
+        given = [
+            (name, f'"{draw(VALUES.get(name, WORDS)) if name == strange else GOOD.get(name, "demo")}"')
+            for name in fields
+            if name not in left_out
+        ]
         pairs = [("call_id", f'"{draw(WORDS)}"'), ("tool", f'"{tool}"'), ("arguments", members(given))]
     text = members(draw(st.permutations(pairs)))
     pieces = list(text)
