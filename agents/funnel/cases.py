@@ -62,6 +62,14 @@ class Expectation:
     stop_reason: StopReason | None = None
     committed: Annotated[int, Field(ge=0)] | None = None
 
+    def unmet(self, observed: Mapping[str, object]) -> list[str]:
+        """How what was observed, by the names of the fields, is not what is expected; a line each, none if it is."""
+        return [
+            f"{name}: expected {_told(wanted)}, got {_told(got)}"
+            for name, got in observed.items()
+            if (wanted := getattr(self, name)) is not None and wanted != got
+        ]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
@@ -243,11 +251,7 @@ def _faults(expected: Expectation, outcome: Outcome, ledger: MemoryLedger) -> li
         "stop_reason": None if repair is None else repair.stop_reason,
         "committed": ledger.committed,
     }
-    return [
-        f"{name}: expected {_told(wanted)}, got {_told(got)}"
-        for name, got in observed.items()
-        if (wanted := getattr(expected, name)) is not None and wanted != got
-    ]
+    return expected.unmet(observed)
 
 
 def _told(value: object) -> str:

@@ -182,11 +182,4 @@ def faults_of(expect: Expectation, outcome: Outcome, committed: int) -> Iterator
         "stop_reason": None if repair is None else repair.stop_reason,
         "committed": committed,
     }
-    for name, got in observed.items():
-        wanted = getattr(expect, name)
-        if wanted is not None and wanted != got:
-            yield f"{name}: expected {_told(wanted)}, got {_told(got)}"
-
-
-def _told(value: object) -> str:
-    return ", ".join(value) or "none" if isinstance(value, tuple) else str(value)
+    yield from expect.unmet(observed)
