@@ -95,6 +95,7 @@ bench: install kafka-jars
 	$(BIN)/python -m tests.bench.guarantee_cost
 	$(BIN)/python -m tests.bench.banking77
 	$(BIN)/python -m tests.bench.memory
+	$(BIN)/python -m tests.bench.funnel
 
 chaos: install kafka-jars
 	$(BIN)/pytest -m chaos

@@ -140,6 +140,8 @@ def _in_order(step: tuple[str, int, str]) -> tuple[int, bool]:
 
 
 STEPS = {
+    # A lane that dies tells of no step in between.
+    ("prepared", "prepared"),
     ("prepared", "unknown"),
     ("prepared", "rejected"),
     ("prepared", "committed"),
