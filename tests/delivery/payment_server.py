@@ -33,6 +33,8 @@ CREATE TABLE IF NOT EXISTS faults
 CREATE TABLE IF NOT EXISTS documents (kind TEXT, name TEXT, value TEXT, PRIMARY KEY (kind, name));
 """
 
+COUNTED = ("posts", "served", "reads")
+
 FAULTS = {
     "transfer": (
         "silence",  # nothing happens, no answer
@@ -165,15 +167,17 @@ class Bank:
         )
 
     def ledger(self) -> dict[str, dict[str, Any]]:
-        """For each key: requests to transfer, reads, and the ids of what was committed."""
+        """For each key: requests to transfer, those that were served, reads, and the ids of what was committed."""
         found: dict[str, dict[str, Any]] = {}
+
+        def account(key: str) -> dict[str, Any]:
+            return found.setdefault(key, {**dict.fromkeys(COUNTED, 0), "transfers": []})
+
         for what, key in self._db.execute("SELECT what, key FROM calls"):
-            if what in {"posts", "reads"}:
-                found.setdefault(key, {"posts": 0, "reads": 0, "transfers": []})[what] += 1
+            if what in COUNTED:
+                account(key)[what] += 1
         for row, key in self._db.execute("SELECT id, key FROM transfers ORDER BY id"):
-            found.setdefault(key, {"posts": 0, "reads": 0, "transfers": []})["transfers"].append(
-                _transfer_id(row)
-            )
+            account(key)["transfers"].append(_transfer_id(row))
         return found
 
 
@@ -213,9 +217,11 @@ class Pages:
         fault = self._bank.meet("transfer", key)
         await _before(request, fault)
         status, answer = self._bank.transfer(key, content)
+        self._bank.count("served", key)
         if fault.do == "serve_twice":
             self._bank.count("posts", key)
             status, answer = self._bank.transfer(key, content)
+            self._bank.count("served", key)
         await _after(request, fault)
         response = web.json_response(answer, status=status)
         if fault.do == "answer_twice":

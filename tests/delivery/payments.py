@@ -23,9 +23,10 @@ TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Account:
-    """What the provider has seen and done under one key."""
+    """What the provider has seen and done under one key. served: requests that it committed, or found to stand."""
 
     posts: int = 0
+    served: int = 0
     reads: int = 0
     transfers: Sequence[str] = field(default_factory=list)
 

@@ -73,8 +73,7 @@ def test_the_seeds_seven_cases_end_as_it_says_with_one_transfer(funnel: PaymentF
         name: (each["status"], each["stage"], tuple(each["reasons"])) for name, each in expected.items()
     }
     paid = funnel.bank.account("exactly-once-demo")
-    assert paid == Account(posts=1, reads=paid.reads, transfers=paid.transfers)
-    assert len(paid.transfers) == 1
+    assert (paid.posts, len(paid.transfers)) == (1, 1)
     assert [key for key, each in funnel.bank.ledger().items() if each.transfers] == ["exactly-once-demo"]
     for name, each in expected.items():
         if "receipt" in each:

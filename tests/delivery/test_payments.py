@@ -33,7 +33,7 @@ def test_a_key_takes_effect_once_and_stands_for_one_content(bank: PaymentServer)
     assert replayed == (200, {"id": "tr_0001", "state": STANDS, "replayed": True})
     assert other[0] == 422
     assert bank.read_back(KEY) == (200, {"id": "tr_0001", "state": STANDS})
-    assert bank.ledger() == {KEY: Account(posts=3, reads=1, transfers=["tr_0001"])}
+    assert bank.ledger() == {KEY: Account(posts=3, served=3, reads=1, transfers=["tr_0001"])}
 
 
 def test_without_idempotency_each_request_is_another_transfer(bank: PaymentServer) -> None:
@@ -81,6 +81,7 @@ def test_a_late_request_takes_effect_after_its_client_has_gone(bank: PaymentServ
     assert bank.transfer(KEY, SIX_HUNDRED, timeout_s=SHORT_S) == (0, None)
 
     wait_for_transfer(bank)
+    assert bank.account(KEY).served == 1
 
 
 def test_a_late_answer_comes_to_who_waits_for_it(bank: PaymentServer) -> None:
@@ -158,7 +159,7 @@ def test_kill_9_loses_nothing(bank: PaymentServer) -> None:
     bank.start()
 
     assert bank.ledger() == {
-        KEY: Account(posts=1, transfers=["tr_0001"]),
+        KEY: Account(posts=1, served=1, transfers=["tr_0001"]),
         "key-00002": Account(posts=1),
     }
     assert bank.look_up("authority", "a") == (200, {"actor_id": "a", "tools": ["pay"]})
