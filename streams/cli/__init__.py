@@ -33,7 +33,7 @@ COMMANDS = {
     "claims": ("claims", "Show a claim, or rebuild lost claims from the outputs."),
     "reconcile": ("reconcile", "List effects whose outcome is open; read them back or settle one."),
     "ledger": ("ledger", "Show an effect, or rebuild the ledger from the receipts."),
-    "replay": ("replay", "Set the group's offsets back on purpose."),
+    "replay": ("replay", "Set a group's offsets back on purpose."),
     "dead-letter": ("dead_letter", "List what could not be read, and send it again."),
 }
 
