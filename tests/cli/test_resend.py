@@ -14,7 +14,8 @@ from ticketgate.streams.settings import load_settings
 
 NOW_MS = 1_700_000_000_000
 GOOD = b'{"id": "T-1", "state": "x"}'
-PROPOSAL = b'{"case_id": "C-1", "attempt": 2, "call": "{", "request": {"operation": "schedule", "actor_id": "user_demo"}}'
+REQUEST = b'{"operation": "schedule", "actor_id": "user_demo"}'
+PROPOSAL = b'{"case_id": "C-1", "attempt": 2, "call": "{", "request": %b}' % REQUEST
 SETTINGS = load_settings(environment={}).settings
 
 
