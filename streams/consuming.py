@@ -28,7 +28,7 @@ from ticketgate.streams.opening import Opening
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.roles import RoleTopics
-from ticketgate.streams.settings import Settings
+from ticketgate.streams.settings import Role, Settings
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import OffsetCommit, Output, Transactions
 
@@ -41,6 +41,12 @@ REBALANCE_TIMEOUT_MS = 30_000
 EFFECTS_BATCH = 16
 EFFECTS_POLL_INTERVAL_MS = 3_600_000
 POLL_INTERVAL_MS = 300_000
+# The command that sets a role's offsets.
+REPLAY: Mapping[Role, str] = {
+    "decide": "replay",
+    "propose": "replay --of proposals",
+    "effects": "replay --of dispatch",
+}
 # A consumer that could not start tries again after this.
 START_RETRY_S = 1.0
 # A broker that is gone makes aiokafka's consumer try for ever to leave its group.
@@ -147,6 +153,7 @@ class Consuming:
                 durability=parts.durability,
                 check_conditions=self._conditions.check,
                 rebuild="ledger rebuild" if self._is_effects else "claims rebuild",
+                replay=REPLAY[self.topics.role],
                 commits_before_acting=self._is_effects,
             ),
             output=self._new_output(source, consumer),

@@ -49,8 +49,8 @@ class Start:
 
 
 class Opening:
-    """What a lane reads before it takes records. `check_conditions` raises `ConditionFailed`; `rebuild` is the command
-    that restores what Redis lost. `commits_before_acting`: the role commits its position before it has got past any
+    """What a lane reads before it takes records. `check_conditions` raises `ConditionFailed`; `rebuild` and `replay` are
+    the commands that restore what Redis lost and set offsets to where commits ended. `commits_before_acting`: the role commits its position before it has got past any
     record, so an offset without a mark says that Redis was emptied, however low it is."""
 
     def __init__(
@@ -64,6 +64,7 @@ class Opening:
         durability: Durability,
         check_conditions: Callable[[], Awaitable[None]],
         rebuild: str = "claims rebuild",
+        replay: str = "replay",
         commits_before_acting: bool = False,
     ) -> None:
         self._consumer = consumer
@@ -74,6 +75,7 @@ class Opening:
         self._hangs = hangs
         self._check_conditions = check_conditions
         self._rebuild = rebuild
+        self._replay = replay
         self._no_mark = -1 if commits_before_acting else 0
 
     async def take_token(self, source: TopicPartition) -> LaneToken:
@@ -137,5 +139,5 @@ class Opening:
             raise LaneRefusal(
                 "offsets_reset",
                 f"group committed to {committed}, but was at {seen} before: its offsets were reset",
-                "`ticketgate replay --replay-from marks` goes on where commits ended",
+                f"`ticketgate {self._replay} --replay-from marks` goes on where commits ended",
             )
