@@ -49,9 +49,12 @@ class Start:
 
 
 class Opening:
-    """What a lane reads before it takes records. `check_conditions` raises `ConditionFailed`; `rebuild` and `replay` are
-    the commands that restore what Redis lost and set offsets to where commits ended. `commits_before_acting`: the role commits its position before it has got past any
-    record, so an offset without a mark says that Redis was emptied, however low it is."""
+    """What a lane reads before it takes records. `check_conditions` raises `ConditionFailed`.
+
+    rebuild, replay: the commands that restore what Redis lost, and that set offsets to where commits ended.
+    commits_before_acting: the role commits its position before it has got past any record, so an offset without a mark
+    says that Redis was emptied, however low it is.
+    """
 
     def __init__(
         self,
