@@ -43,7 +43,7 @@ local left = math.min(tonumber(ARGV[3]), tonumber(ARGV[3]) - (now - tonumber(ARG
 if ARGV[2] == '0' and left <= 0 then return 2 end
 if ARGV[5] == 'dry' then return 1 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 6))
-redis.call('HSET', KEYS[1], 'at', now)
+redis.call('HSET', KEYS[1], 'at', ARGV[4])
 if ARGV[2] == '1' then
   redis.call('HSET', KEYS[1], 'sent', now)
   redis.call('ZADD', KEYS[2], now, ARGV[1])

@@ -5,6 +5,7 @@ then once, under the same key, with its `prepared` receipt announced and its evi
 is announced, though its announcer die: an entry stays due until it is told. Source: DESIGN section 7.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -17,6 +18,9 @@ from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus, 
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 log = logging.getLogger(__name__)
+
+# A provider that does not answer takes its time-out for each; what is due must not wait for all of them in turn.
+MOST_AT_ONCE = 8
 
 JudgeAgain = Callable[[Entry], Awaitable[Verdict | None]]
 """The second look at a case's evidence just before a resend: a verdict stops it, None lets it go on. What it raises
@@ -56,14 +60,36 @@ class Reconciler:
         self._judge_again = judge_again
         self._announce = announce
         self._is_sending = is_sending
+        # One after the other, so that an effect's receipts are announced in their order.
+        self._announcing = asyncio.Lock()
 
     async def run_once(self, limit: int = 100) -> list[Entry]:
         """Look at what is due, up to `limit`; the entries that were looked at, as they stand now.
 
-        One entry's trouble (a provider that is not named, evidence that cannot be had) does not keep others waiting.
-        Raises what the ledger and `announce` raise; what was taken is then due again after its back-off.
+        One entry's trouble (a provider that is not named or does not answer, evidence that cannot be had) does not
+        keep others waiting. Raises what the ledger and `announce` raise, once all were looked at; what was taken is
+        then due again after its back-off.
         """
-        return [await self.look_again(entry) for entry in await self._ledger.take_due(limit)]
+        return await self.look_at(await self._ledger.take_due(limit))
+
+    async def look_at(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Look at entries as `look_again` does, some at once; in order, as they stand now."""
+        if len(entries) <= 1:
+            return [await self.look_again(entry) for entry in entries]
+        slots = asyncio.Semaphore(MOST_AT_ONCE)
+
+        async def look(entry: Entry) -> Entry:
+            async with slots:
+                return await self.look_again(entry)
+
+        outcomes = await asyncio.gather(*map(look, entries), return_exceptions=True)
+        looked: list[Entry] = []
+        for outcome in outcomes:
+            # All are awaited first: what one of them sent is settled whatever happened to another.
+            if isinstance(outcome, BaseException):
+                raise outcome
+            looked.append(outcome)
+        return looked
 
     async def look_again(self, entry: Entry) -> Entry:
         """Read one entry back now, whether due or not, and do what follows from it."""
@@ -128,7 +154,7 @@ class Reconciler:
                 settlement = Settlement(state=EffectState.REJECTED, verdict=verdict)
                 return await self._settle_and_tell(entry, settlement)
         # Before it leaves, or a ledger rebuilt from receipts would take it for sent once, and send it again.
-        await self._announce([receipt_of(_about_to_be_sent(entry))])
+        await self._announce_one(receipt_of(_about_to_be_sent(entry)))
         sent = await self._executor.send(entry, token=None)
         await self._tell(sent)
         return sent
@@ -141,8 +167,12 @@ class Reconciler:
         return written
 
     async def _tell(self, entry: Entry) -> None:
-        await self._announce([receipt_of(entry)])
+        await self._announce_one(receipt_of(entry))
         await self._ledger.tell(entry)
+
+    async def _announce_one(self, receipt: EffectReceipt) -> None:
+        async with self._announcing:
+            await self._announce([receipt])
 
 
 def _about_to_be_sent(entry: Entry) -> Entry:

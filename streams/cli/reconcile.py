@@ -95,7 +95,7 @@ async def _look(
         if read_back:
             async with _reconciler(settings, ledger, is_reading=True) as reconciler:
                 if is_all:
-                    looked = [await reconciler.look_again(each) for each in await ledger.held(limit)]
+                    looked = await reconciler.look_at(await ledger.held(limit))
                 else:
                     looked = await reconciler.run_once(limit)
         found = await ledger.count_open()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from ticketgate.agents.effects.executor import Executor
 from ticketgate.agents.effects.ledger import Entry
-from ticketgate.agents.effects.port import CannotRead, Found, NotFound, Refused
+from ticketgate.agents.effects.port import CannotRead, Found, NotFound, ReadBackResult, Refused
 from ticketgate.agents.effects.reconcile import NotHeld
 from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -259,6 +260,53 @@ async def test_one_effects_trouble_does_not_hold_up_the_others() -> None:
     looked = await scene.reconciler.run_once()
 
     assert [each.state for each in looked] == [U, U]
+
+
+async def test_a_provider_that_does_not_answer_keeps_no_other_effect_waiting() -> None:
+    scene = Scene()
+    for key in ("k1", "k2", "k3"):
+        scene.bank.answers.append("lost_after")
+        scene.bank.readings.append(CannotRead())
+        await scene.carry_out(order(key))
+    is_over, others = asyncio.Event(), []
+    read_back = scene.bank.read_back
+
+    async def reads(key: str) -> ReadBackResult:
+        if key == "k1":
+            await is_over.wait()
+            return CannotRead()
+        others.append(key)
+        if len(others) == 2:
+            is_over.set()
+        return await read_back(key)
+
+    scene.bank.read_back = reads  # type: ignore[method-assign]
+    scene.clock.passes(60)
+
+    looked = await scene.reconciler.run_once()
+
+    assert [(each.key, each.state) for each in looked] == [("k1", U), ("k2", C), ("k3", C)]
+
+
+async def test_what_fails_for_one_is_raised_once_all_were_looked_at() -> None:
+    scene = Scene()
+    for key in ("k1", "k2"):
+        scene.bank.answers.append("lost_after")
+        scene.bank.readings.append(CannotRead())
+        await scene.carry_out(order(key))
+
+    async def announce(receipts: Sequence[EffectReceipt]) -> None:
+        if receipts[0].idempotency_key == "k1":
+            raise OSError("no broker")
+        await scene.announce(receipts)
+
+    scene.reconciler._announce = announce
+    scene.clock.passes(60)
+
+    with pytest.raises(OSError, match="no broker"):
+        await scene.reconciler.run_once()
+
+    assert [each.idempotency_key for each in scene.told] == ["k2"]
 
 
 async def test_a_person_settles_what_is_held_and_says_why() -> None:
