@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from aiokafka import ConsumerRecord
 from ticketgate.codecs.headers import dead_letter_headers, record_headers
@@ -11,7 +12,7 @@ from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey, 
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.verdict import Stage
 from ticketgate.store.claims import Claim
-from ticketgate.streams.intake import proposal_reader, take_in, ticket_reader
+from ticketgate.streams.intake import Reader, proposal_reader, take_in, ticket_reader
 from ticketgate.streams.records import OutputTopics
 
 from .proposals import proposal
@@ -43,7 +44,8 @@ def proposed(offset: int, case_id: str, call: str = "{}", *, attempt: int = 1) -
 
 def claim_of(made_from: Record) -> Claim:
     """The claim of a ticket or proposal."""
-    (arrival,) = take_in([made_from], READ_PROPOSAL if made_from.topic == "proposals" else READ).arrivals
+    read: Reader[Any] = READ_PROPOSAL if made_from.topic == "proposals" else READ
+    (arrival,) = take_in([made_from], read).arrivals
     return arrival.claim
 
 

@@ -20,11 +20,11 @@ UNREADABLE_AUTHORITY: dict[str, Any] = {"authority": None, "unreadable": ("autho
 # A catalogue whose transfer is offered by a fact of the world.
 BY_FACT: Catalogue = replace(
     PAYMENTS,
-    tools=PAYMENTS.tools
-    | {
+    tools={
+        **PAYMENTS.tools,
         "schedule_transfer": replace(
             PAYMENTS.tools["schedule_transfer"], offered=Offered(facts={"is_open": (True,)})
-        )
+        ),
     },
 )
 OPEN = World(facts={**WORLD.facts, "is_open": True})
