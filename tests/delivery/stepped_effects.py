@@ -36,6 +36,7 @@ class SteppedEffects(PaymentFunnel):
     """`hands` are the workers with the role effects, the newest last."""
 
     step_file: Path
+    valkey: Valkey
     hands: list[Worker] = field(default_factory=list)
 
     def hand(self) -> Worker:
@@ -99,6 +100,6 @@ def stepped_effects(kafka: Kafka, folder: Path, **funnel: Any) -> Iterator[Stepp
         file = funnel_file(folder / "funnel.toml", bank, **funnel)
         settings = {**SETTINGS, "FUNNEL": str(file)}
         with Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings) as gate:
-            effects = SteppedEffects(gate, bank, step_file)
+            effects = SteppedEffects(gate, bank, step_file, valkey)
             effects.start_worker("propose").wait_ready()
             yield effects

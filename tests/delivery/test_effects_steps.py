@@ -62,7 +62,7 @@ LANE = (
     Step("before ledger.prepare", is_long=True),
     Step("after ledger.prepare"),
     Step("before kafka.commit", is_long=True),  # of the `prepared` receipt
-    Step("after kafka.commit", is_long=True),
+    Step("after kafka.commit"),
     Step("after lookup.world"),
     Step("before ledger.begin_send", is_long=True),
     # From here on it may have been sent, for all that anybody knows: found absent, it is sent a second time.
@@ -72,7 +72,7 @@ LANE = (
     Step("after port.read_back", posts=(1, 1), status=READ),
     Step("after ledger.settle", posts=(1, 1)),
     Step("before kafka.commit", nth=2, posts=(1, 1)),  # of what became of it, with the offset
-    Step("after kafka.commit", nth=2, posts=(1, 1)),
+    Step("after kafka.commit", nth=2, posts=(1, 1), is_long=True),
 )
 
 
