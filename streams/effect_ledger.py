@@ -1,4 +1,4 @@
-"""The ledger of effects that the settings name."""
+"""What the settings say of Redis, and the ledger of effects in it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from ticketgate.store.ledger import Ledger
 from ticketgate.streams.settings import Settings, ledger_ttl
 
 
-def open_ledger(settings: Settings, redis: Redis) -> Ledger:
-    """The ledger of the settings' namespace, as a worker has it. Nothing is sent yet."""
-    durability = Durability(
+def durability_of(settings: Settings) -> Durability:
+    """Where writes must be before they count."""
+    return Durability(
         replicas=settings.redis_replicas,
         syncs_itself=settings.redis_fsync == "always",
         timeout=settings.redis_timeout,
     )
-    return Ledger(redis, Keys(settings.namespace), ttl=ledger_ttl(settings), durability=durability)
+
+
+def open_ledger(settings: Settings, redis: Redis) -> Ledger:
+    """The ledger of the settings' namespace, for workers and for people. Nothing is sent yet."""
+    return Ledger(
+        redis, Keys(settings.namespace), ttl=ledger_ttl(settings), durability=durability_of(settings)
+    )

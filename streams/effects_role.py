@@ -13,11 +13,12 @@ from ticketgate.codecs.verdict import Verdict
 from ticketgate.store.ledger import Ledger
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.counted_port import CountedPort
+from ticketgate.streams.effect_ledger import open_ledger
 from ticketgate.streams.effect_taker import EffectTaker
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.reconciling import ReceiptSender, reconcile_forever
 from ticketgate.streams.second_look import SecondLook
-from ticketgate.streams.settings import Settings, ledger_ttl
+from ticketgate.streams.settings import Settings
 from ticketgate.streams.takers import TakerParts, effect_taker
 from ticketgate.streams.transaction import REQUEST_TIMEOUT_MS
 
@@ -48,7 +49,7 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
     settings = parts.settings
     providers = open_providers(file)
     ports = {name: CountedPort(port, parts.telemetry) for name, port in providers.items()}
-    ledger = Ledger(parts.redis, parts.keys, ttl=ledger_ttl(settings), durability=parts.durability)
+    ledger = open_ledger(settings, parts.redis)
     executor = Executor(ledger, ports)
     second_look = SecondLook(
         catalogue=file.catalogue, evidences=evidences, clock=parts.clock, telemetry=parts.telemetry

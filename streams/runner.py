@@ -19,12 +19,12 @@ from redis.exceptions import RedisError
 from ticketgate.agents.funnel.funnel_file import FunnelFile, open_lookup
 from ticketgate.store.claims import Claims
 from ticketgate.store.connect import connect
-from ticketgate.store.durability import Durability
 from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
 from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.consuming import Consuming, LaneParts
 from ticketgate.streams.deciding import Decider
+from ticketgate.streams.effect_ledger import durability_of
 from ticketgate.streams.effects_role import open_effects
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.passing import PassingOver
@@ -64,11 +64,7 @@ class Runner:
         self._readiness = Readiness()
         self._redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
         keys = Keys(settings.namespace)
-        durability = Durability(
-            replicas=settings.redis_replicas,
-            syncs_itself=settings.redis_fsync == "always",
-            timeout=settings.redis_timeout,
-        )
+        durability = durability_of(settings)
         self._hangs = Hangs(self._redis, keys, ttl=settings.claim_ttl)
         self._describe = describe
         self._web = WebServer(

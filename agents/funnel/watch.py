@@ -3,9 +3,10 @@
 Promise: nothing is changed, and nothing is asked that would not be asked anyway.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
+from ticketgate.agents.effects.delegating import DelegatingPort
 from ticketgate.agents.effects.memory import MemoryLedger
 from ticketgate.agents.effects.port import (
     CannotRead,
@@ -52,49 +53,37 @@ class Trace:
         return any(each in ("found", "not_found") for each in self.reads)
 
 
-@dataclass(slots=True)
-class WatchedPort:
+class WatchedPort(DelegatingPort):
     """The provider's port, watched for one case."""
 
-    provider: MemoryLedger
-    _committed_before: int = field(init=False)
-    _command: Command | None = field(default=None, init=False)
-    _answers: list[Answer] = field(default_factory=list, init=False)
-    _reads: list[Reading] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        self._committed_before = self.provider.committed
-
-    @property
-    def is_idempotent_by_key(self) -> bool:
-        """As the provider declares itself."""
-        return self.provider.is_idempotent_by_key
-
-    @property
-    def settle_s(self) -> float:
-        """As the provider declares itself."""
-        return self.provider.settle_s
+    def __init__(self, provider: MemoryLedger) -> None:
+        super().__init__(provider)
+        self._provider = provider
+        self._committed_before = provider.committed
+        self._command: Command | None = None
+        self._answers: list[Answer] = []
+        self._reads: list[Reading] = []
 
     async def prepare(self, command: Command) -> Prepared | Refused:
-        """Pass it on; a call that comes here has passed every gate."""
+        """Passed on; a call that comes here has passed every gate."""
         self._command = command
-        return await self.provider.prepare(command)
+        return await super().prepare(command)
 
     async def execute(self, prepared: Prepared) -> ExecuteResult:
-        """Pass it on, and take the answer down."""
-        answer = await self.provider.execute(prepared)
+        """Passed on, and the answer taken down."""
+        answer = await super().execute(prepared)
         self._answers.append(_answer(answer))
         return answer
 
     async def read_back(self, key: str) -> ReadBackResult:
-        """Pass it on, and take down what was read."""
-        found = await self.provider.read_back(key)
+        """Passed on, and what was read taken down."""
+        found = await super().read_back(key)
         self._reads.append(_reading(found))
         return found
 
     def trace(self) -> Trace:
         """What has been seen so far."""
-        created = self.provider.committed - self._committed_before
+        created = self._provider.committed - self._committed_before
         return Trace(self._command, tuple(self._answers), tuple(self._reads), created)
 
 
