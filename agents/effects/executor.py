@@ -50,7 +50,7 @@ READ_BACK_FIRST_S: Final = 2.0
 READ_BACK_ABSENT_S: Final = 60.0
 # A process that was stopped between writing `unknown` and sending must not send when it goes on: by then the
 # reconciler may have found nothing and sent the effect itself, which it does after READ_BACK_FIRST_S at the earliest.
-# This bounds how late, it cannot exclude it. A Redis that syncs once a second takes that long to say that it is on disk.
+# This bounds how late, it cannot exclude it. A Redis that syncs once a second takes that long to answer.
 LATEST_START_S: Final = 1.5
 # Others may move an entry while it is read back; each time one of them has got further.
 MOST_LOOKS: Final = 4
