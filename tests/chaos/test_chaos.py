@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
+from .payments import run as run_payments
 from .run import run
 
 pytestmark = [pytest.mark.chaos, pytest.mark.kafka, pytest.mark.redis]
@@ -18,4 +19,14 @@ def test_a_storm_of_faults_repeats_nothing_and_loses_nothing(seed: int, brokers:
 
     print(json.dumps(asdict(report)))
     assert sum(report.faults.values()) >= 30
+    assert report.is_clean, report
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_storm_over_the_funnel_makes_no_transfer_twice_and_leaves_none_untold(seed: int) -> None:
+    report = run_payments(seed=seed, cases=1_000)
+
+    print(json.dumps(asdict(report)))
+    assert sum(report.faults.values()) >= 30
+    assert sum(report.bank_faults.values()) >= 300
     assert report.is_clean, report
