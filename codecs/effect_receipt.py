@@ -47,7 +47,7 @@ class EffectState(StrEnum):
     """How far an effect is, as the ledger says: bound to its key; sent, and its outcome open; and the three ends.
 
     prepared → unknown → committed, rejected or absent; absent → unknown once, by the one resend; prepared → rejected
-    where the gates say no just before sending.
+    where the gates say no just before sending, and the key is then free for another order.
     """
 
     PREPARED = "prepared"

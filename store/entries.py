@@ -91,6 +91,12 @@ def is_open(state: EffectState, settled_by: SettledBy | None) -> bool:
     return state is EffectState.UNKNOWN or (state is EffectState.ABSENT and settled_by is None)
 
 
+def is_free(entry: Entry, order: Order) -> bool:
+    """Whether an entry leaves its key to another order: it was rejected before anything was sent. The same order, read
+    again after a crash, finds it rejected."""
+    return entry.state is EffectState.REJECTED and entry.sends == 0 and entry.order != order
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
     """What a transition writes. `UNKNOWN` leaves the outcome open and keeps why."""

@@ -51,13 +51,19 @@ end
 """
 
 # KEYS[1] the token, KEYS[2] the claimed mark, then the effects. ARGV[1] the lane's token, ARGV[2] the mark, then for
-# each effect its content and its order. Returns the entries as they stand. The mark comes last of all.
+# each effect its content and its order. Returns the entries as they stand. The mark comes last of all. What was
+# rejected before anything was sent leaves its key to another order (`entries.is_free`).
 _PREPARE = """
 local found = {}
 for i = 3, #KEYS do
-  if redis.call('EXISTS', KEYS[i]) == 0 then
+  local stands = redis.call('HMGET', KEYS[i], 'state', 'sends', 'order')
+  local is_free = stands[1] == 'rejected' and stands[2] == '0' and stands[3] ~= ARGV[2 * i - 2]
+  if not stands[1] or is_free then
     redis.call('HSET', KEYS[i], 'content', ARGV[2 * i - 3], 'order', ARGV[2 * i - 2],
-      'state', 'prepared', 'sequence', 1, 'sends', 0, 'at', now, 'told', 1)
+      'state', 'prepared', 'sends', 0, 'at', now, 'told', 1)
+    redis.call('HINCRBY', KEYS[i], 'sequence', 1)
+    redis.call('HDEL', KEYS[i], 'known')
+    redis.call('PERSIST', KEYS[i])
   end
   found[i - 2] = entry(KEYS[i])
 end

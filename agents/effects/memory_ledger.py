@@ -22,6 +22,7 @@ from ticketgate.store.entries import (
     Settlement,
     check_send,
     check_settle,
+    is_free,
 )
 
 if TYPE_CHECKING:
@@ -55,11 +56,11 @@ class LedgerInMemory:
         found: list[Entry | Collided] = []
         for order in orders:
             row = self._rows.get(order.command.key)
-            if row is None:
+            if row is None or is_free(row.entry, order):
                 entry = Entry(
                     order=order,
                     state=EffectState.PREPARED,
-                    sequence=1,
+                    sequence=1 if row is None else row.entry.sequence + 1,
                     sends=0,
                     age_s=0.0,
                     at=self._now(),

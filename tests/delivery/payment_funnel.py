@@ -154,6 +154,7 @@ STEPS = {
     ("absent", "unknown"),
     ("absent", "committed"),
     ("absent", "rejected"),
+    ("rejected", "prepared"),
 }
 """Each with what may lie between two receipts: not every step of the ledger has one."""
 

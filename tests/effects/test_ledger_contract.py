@@ -167,6 +167,39 @@ async def test_what_the_gates_refuse_is_rejected_without_being_sent(kept: Kept) 
     assert (settled.state, settled.sends) == (EffectState.REJECTED, 0)
 
 
+async def test_what_was_rejected_unsent_leaves_its_key_to_another_order(kept: Kept) -> None:
+    refused = await kept.settle(await kept.prepare(), REJECTED)
+    other = order(offset=7, amount_gbp="700.00")
+
+    (again,) = await kept.ledger.prepare([order()], token=kept.token, claimed=1)
+    (anew,) = await kept.ledger.prepare([other], token=kept.token, claimed=8)
+
+    assert isinstance(again, Entry)
+    assert (again.state, again.sequence) == (EffectState.REJECTED, refused.sequence)
+    assert isinstance(anew, Entry)
+    assert (anew.order, anew.state, anew.verdict) == (other, EffectState.PREPARED, None)
+    assert anew.sequence == refused.sequence + 1
+    # What one that was stopped remembers of the first order sends nothing.
+    assert isinstance(
+        await kept.ledger.begin_send(
+            replace(refused, state=EffectState.PREPARED, sequence=1),
+            verdict=NO_ANSWER,
+            token=kept.token,
+            read_back_in_s=1,
+        ),
+        Moved,
+    )
+
+
+async def test_what_was_sent_and_rejected_keeps_its_key(kept: Kept) -> None:
+    refused = await kept.settle(await kept.send(), REJECTED)
+
+    (found,) = await kept.ledger.prepare([order(offset=7)], token=kept.token, claimed=8)
+
+    assert isinstance(found, Entry)
+    assert (found.state, found.sequence) == (EffectState.REJECTED, refused.sequence)
+
+
 @pytest.mark.parametrize("settlement", [COMMITTED, ABSENT, UNKNOWN])
 async def test_what_was_not_sent_is_neither_done_nor_absent(kept: Kept, settlement: Settlement) -> None:
     with pytest.raises(ValueError, match="no way"):

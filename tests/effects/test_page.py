@@ -69,4 +69,5 @@ def test_every_state_and_each_way_between_them_is_drawn() -> None:
         ("absent", "unknown"),
         ("absent", "committed"),
         ("absent", "rejected"),
+        ("rejected", "prepared"),
     }
