@@ -8,18 +8,16 @@
       other 4xx           refused; nothing was done, and never will be for this request
     GET read_back_url     200 {"id": "…", "state": {…}} · 404 nothing stands under the key · anything else: not known
 
-Promise: what is not plainly said is not known. No redirect is followed, since it would carry the token and the effect
-to someone else; no answer is read beyond a limit; nothing is sent twice by itself. Source: DESIGN section 7.
+Promise: what is not plainly said is not known, and a redirect says nothing. How it is asked: agents/http_asking.py.
+Source: DESIGN section 7.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-import aiohttp
 from ticketgate.agents.effects.port import (
     CannotRead,
     Collision,
@@ -33,9 +31,9 @@ from ticketgate.agents.effects.port import (
     Refused,
     TimedOut,
 )
+from ticketgate.agents.http_asking import HttpAsker, NoAnswer
 from ticketgate.codecs.malformed import shorten
 from ticketgate.codecs.strict import JsonValue, Malformed, decode, encode
-from yarl import URL
 
 KEY_HEADER: Final = "Idempotency-Key"
 FINGERPRINT_HEADER: Final = "Ticketgate-Fingerprint"
@@ -82,12 +80,8 @@ class HttpPort:
         self._is_idempotent_by_key = is_idempotent_by_key
         # A request may be on its way until its time is over, and take effect at the end of it.
         self._settle_s = timeout_s + settle_s
-        self._timeout_s = timeout_s
         self._max_answer_bytes = max_answer_bytes
-        self._headers = {"Accept": "application/json", "Cache-Control": "no-cache"}
-        if token is not None:
-            self._headers["Authorization"] = f"Bearer {token}"
-        self._session: aiohttp.ClientSession | None = None
+        self._asker = HttpAsker(timeout_s=timeout_s, max_bytes=max_answer_bytes, token=token)
 
     @property
     def is_idempotent_by_key(self) -> bool:
@@ -113,15 +107,11 @@ class HttpPort:
     async def execute(self, prepared: Prepared) -> ExecuteResult:
         """One POST. Whatever is not a plain answer is `TimedOut`."""
         command = prepared.command
-        headers = {
-            KEY_HEADER: command.key,
-            FINGERPRINT_HEADER: command.content,
-            "Content-Type": "application/json",
-        }
-        answered = await self._ask("POST", self._url, headers, _body(command))
-        if answered is None:
+        headers = {KEY_HEADER: command.key, FINGERPRINT_HEADER: command.content}
+        try:
+            status, body = await self._asker.ask("POST", self._url, headers=headers, body=_body(command))
+        except NoAnswer:
             return TimedOut()
-        status, body = answered
         if status in (200, 201):
             return _executed(body, self._max_answer_bytes)
         if status == 422:
@@ -135,10 +125,10 @@ class HttpPort:
         if self._read_back_url is None:
             return CannotRead()
         url = self._read_back_url.replace("{key}", quote(key, safe=""))
-        answered = await self._ask("GET", url, {}, None)
-        if answered is None:
+        try:
+            status, body = await self._asker.ask("GET", url)
+        except NoAnswer:
             return CannotRead()
-        status, body = answered
         if status == 404:
             return NotFound()
         found = _standing(body, self._max_answer_bytes) if status == 200 else None
@@ -146,38 +136,7 @@ class HttpPort:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-
-    async def _ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
-    ) -> tuple[int, bytes] | None:
-        """Status and body; None where no whole answer came."""
-        try:
-            async with self._opened().request(
-                method, URL(url, encoded=True), headers=headers, data=body, allow_redirects=False
-            ) as response:
-                content = bytearray()
-                async for part in response.content.iter_any():
-                    content += part
-                    if len(content) > self._max_answer_bytes:
-                        response.close()
-                        return None
-                return response.status, bytes(content)
-        except (aiohttp.ClientError, TimeoutError, OSError):
-            return None
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # A connection for each request: on one that is kept, an answer that came twice would answer the next.
-                # aiohttp asks a GET again by itself, which is harmless; a POST never.
-                connector=aiohttp.TCPConnector(force_close=True),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers=self._headers,
-                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
-            )
-        return self._session
+        await self._asker.close()
 
 
 def _body(command: Command) -> bytes:
