@@ -24,6 +24,7 @@ from ticketgate.codecs.proposal import Proposal
 from ticketgate.codecs.shape import IGNORE_UNKNOWN
 from ticketgate.codecs.strict import JsonValue, encode
 from ticketgate.codecs.verdict import Verdict
+from ticketgate.store.clock import redis_now_ms
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.tokens import GUARD, LaneToken
@@ -196,8 +197,7 @@ async def restore_attempts(
     Two round trips a batch. What is restored lives for what is left of `ttl` since its record, by Redis' own clock;
     `dry_run` changes nothing and says what would become of each.
     """
-    seconds, microseconds = await redis.time()
-    now_ms, ttl_ms = seconds * 1000 + microseconds // 1000, round(ttl.total_seconds() * 1000)
+    now_ms, ttl_ms = await redis_now_ms(redis), round(ttl.total_seconds() * 1000)
     living = 0
     async with redis.pipeline(transaction=False) as pipeline:
         for each in written:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from redis.asyncio import Redis
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from ticketgate.codecs.times import from_epoch_ms
 
 
 async def redis_now(redis: Redis) -> datetime:
     """The moment in Redis, with zone UTC. Raises redis-py's errors."""
+    return from_epoch_ms(await redis_now_ms(redis))
+
+
+async def redis_now_ms(redis: Redis) -> int:
+    """The same in ms since 1970."""
     seconds, microseconds = await redis.time()
-    return _EPOCH + timedelta(seconds=seconds, microseconds=microseconds)
+    return int(seconds) * 1000 + int(microseconds) // 1000

@@ -14,6 +14,7 @@ from typing import cast
 from redis.asyncio import Redis
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.store.claims import Claim
+from ticketgate.store.clock import redis_now_ms
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 
@@ -56,7 +57,7 @@ async def restore(
     redis: Redis, keys: Keys, written: Sequence[Written], *, ttl: timedelta, dry_run: bool = False
 ) -> Restored:
     """Restore a batch in two round trips; `dry_run` changes nothing and says what would become of each."""
-    now_ms = await _now_ms(redis)
+    now_ms = await redis_now_ms(redis)
     ttl_ms = round(ttl.total_seconds() * 1000)
     living: list[Claim] = []
     async with redis.pipeline(transaction=False) as pipeline:
@@ -119,11 +120,6 @@ async def derived_keys(redis: Redis, keys: Keys, key: IdempotencyKey) -> tuple[I
     prefix = keys.claim(key)
     found = [cast("bytes", name).decode() async for name in redis.scan_iter(match=f"{prefix}:*", count=1_000)]
     return tuple(IdempotencyKey(f"{key}{name[len(prefix) :]}") for name in sorted(set(found)))
-
-
-async def _now_ms(redis: Redis) -> int:
-    seconds, microseconds = await redis.time()
-    return seconds * 1000 + microseconds // 1000
 
 
 def _parse(key: IdempotencyKey, value: bytes) -> Claim:
