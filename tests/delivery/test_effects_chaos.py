@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from ticketgate.streams.embedded.kafka import Kafka
 
-from .meddling import redis_call
+from .deployment import Sent
+from .meddling import redis_call, send_to
 from .payment_funnel import Record, assert_consistent, effect_of, said
 from .proposals import key_of, proposal
 from .stepped_effects import SteppedEffects, stepped_effects
@@ -191,6 +192,8 @@ def test_a_permission_revoked_before_the_second_sending_stops_it(effects: Steppe
 def test_a_provider_that_is_killed_and_comes_back_has_paid_each_once(effects: SteppedEffects) -> None:
     cases = [f"bank-{n}" for n in range(12)]
     effects.delegate("bank")
+    # Slow enough to be killed amid them.
+    effects.bank.fail("commit_then_late_answer", times=len(cases), seconds=0.4)
     effects.hand().wait_ready()
     effects.send(*(proposal(case_id, actor_id="bank") for case_id in cases))
     effects.wait_until(lambda: effects.bank.account(key_of(cases[3])).posts)
@@ -230,6 +233,7 @@ def test_a_provider_that_is_not_idempotent_is_never_asked_twice(kafka: Kafka, tm
 def test_a_redis_that_is_killed_and_restarted_repeats_nothing(own_effects: SteppedEffects) -> None:
     effects, cases = own_effects, [f"case-{n}" for n in range(30)]
     effects.delegate("redis")
+    effects.bank.fail("commit_then_late_answer", times=len(cases), seconds=0.4)
     effects.hand().wait_ready()
     effects.send(*(proposal(case_id, actor_id="redis") for case_id in cases))
     effects.wait_until(lambda: effects.bank.account(key_of(cases[3])).posts)
@@ -278,6 +282,31 @@ def test_an_emptied_ledger_is_refused_rebuilt_and_gone_on_with(own_effects: Step
     assert_each_paid_once(effects, ["before", "open", "killed", "after"])
     posts = {name: effects.bank.account(key_of(name)).posts for name in posts}
     assert posts == dict.fromkeys(posts, 1)
+
+
+def test_a_worker_at_work_notices_that_its_ledger_was_emptied(own_effects: SteppedEffects) -> None:
+    effects = own_effects
+    effects.delegate("twice")
+    hand = effects.hand()
+    hand.wait_ready()
+    effects.send(proposal("twice", actor_id="twice"))
+    effects.effect("twice", "committed")
+    effects.wait_taken()
+    (dispatched,) = effects.gate.committed("dispatch")
+
+    redis_call(effects.gate.redis_url, "FLUSHALL")
+    send_to(effects.gate, effects.gate.topic("dispatch"), [Sent(dispatched.value, key=dispatched.key)])
+
+    hand.wait_for(lambda state: "ledger rebuild" in json.dumps(state.get("waiting", {})))
+    assert effects.bank.account(key_of("twice")).posts == 1
+    assert hand.stop() == 0
+    rebuilt = effects.gate.run("ledger", "rebuild")
+    assert rebuilt.returncode == 0, rebuilt.stderr
+    effects.relieve().wait_ready()
+    effects.wait_settled()
+    assert effects.bank.account(key_of("twice")).posts == 1
+    told = [each["status"] for each in effects.records("receipts") if effect_of("twice")(each)]
+    assert told == [None, "created", "replayed"]
 
 
 def assert_each_paid_once(effects: SteppedEffects, cases: list[str]) -> None:
