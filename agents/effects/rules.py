@@ -58,21 +58,19 @@ def refused(entry: Entry, answer: Refused | Collision) -> Settlement:
 
 def after_success(entry: Entry, answer: Executed, found: ReadBackResult) -> Settlement:
     """A success is a claim of the transport's. What does not stand just so stays open, and is read back again."""
-    is_verified = (
+    if (
         isinstance(found, Found)
         and found.provider_id == answer.provider_id
         and not any(differences(entry.order.command.arguments, found.state))
-    )
-    if not is_verified:
-        return Settlement(state=EffectState.UNKNOWN, verdict=_NOT_VERIFIED, provider_id=answer.provider_id)
-    assert isinstance(found, Found)  # noqa: S101 - for the type checker, which cannot see through is_verified
-    return Settlement(
-        state=EffectState.COMMITTED,
-        verdict=Verdict(Status.ACCEPT, Stage.POSTCONDITION, _before(entry), VERIFIED_NEXT_STEP),
-        status=EffectStatus.REPLAYED if answer.is_replay else EffectStatus.CREATED,
-        provider_id=found.provider_id,
-        observed=found.state,
-    )
+    ):
+        return Settlement(
+            state=EffectState.COMMITTED,
+            verdict=Verdict(Status.ACCEPT, Stage.POSTCONDITION, _before(entry), VERIFIED_NEXT_STEP),
+            status=EffectStatus.REPLAYED if answer.is_replay else EffectStatus.CREATED,
+            provider_id=found.provider_id,
+            observed=found.state,
+        )
+    return Settlement(state=EffectState.UNKNOWN, verdict=_NOT_VERIFIED, provider_id=answer.provider_id)
 
 
 def after_read_back(entry: Entry, found: ReadBackResult, *, settle_s: float) -> Settlement | None:

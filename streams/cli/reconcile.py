@@ -17,6 +17,7 @@ from ticketgate.streams.settings import Settings
 if TYPE_CHECKING:
     from ticketgate.agents.effects.ledger import Entry
     from ticketgate.agents.effects.reconcile import Reconciler
+    from ticketgate.store.ledger import Ledger
 
 SETTLED_AS = ("committed", "absent", "rejected")
 
@@ -118,20 +119,18 @@ async def _settle(settings: Settings, key: str, state: str, actor: str, reason: 
 
 
 @asynccontextmanager
-async def _reconciler(settings: Settings, ledger: object, *, is_reading: bool) -> AsyncIterator[Reconciler]:
+async def _reconciler(settings: Settings, ledger: Ledger, *, is_reading: bool) -> AsyncIterator[Reconciler]:
     """A reconciler that sends nothing; with the providers of the funnel file, where it reads. Errors of the broker
     become `Unreachable`: what was settled is in the ledger then, and a worker announces it."""
     from ticketgate.agents.effects.executor import Executor
     from ticketgate.agents.effects.reconcile import Reconciler
     from ticketgate.agents.funnel.funnel_file import FunnelFileError, load_funnel_file, open_providers
-    from ticketgate.store.ledger import Ledger
     from ticketgate.streams.case_records import ReceiptWriter
     from ticketgate.streams.effects_role import receipts_producer
     from ticketgate.streams.reconciling import ReceiptSender
     from ticketgate.streams.records import output_topics
     from ticketgate.streams.scanning import broker_errors
 
-    assert isinstance(ledger, Ledger)  # noqa: S101 - named here, so that --help loads no Redis
     providers = None
     if is_reading:
         if settings.funnel is None:
