@@ -92,6 +92,8 @@ class EffectTaker:
         await self.mark_committed(token, intake.next_offset)
         self.telemetry.records(token.topic, "malformed", len(intake.unreadable))
         self.telemetry.records(token.topic, "taken", len(intake.arrivals))
+        for _ in range(sum(len(each.commands) for each in intake.arrivals) - len(wanted)):
+            self.telemetry.effect("not_ours")
         for receipt in told:
             self._announced.pop(receipt.idempotency_key, None)
             self.telemetry.effect(str(receipt.status or receipt.effect_state))
@@ -102,8 +104,7 @@ class EffectTaker:
         for command in dispatched.commands:
             tool = self.tools.get(command.tool)
             if tool is None:
-                self.telemetry.effect("not_ours")
-                continue
+                continue  # somebody else's
             order = Order(
                 command=command,
                 provider=tool.provider,
@@ -116,18 +117,18 @@ class EffectTaker:
 
     async def _announce(self, prepared: Sequence[Entry | Collided], output: Output, position: int) -> None:
         """5. With the offset as it stands: a successor begins with this batch again."""
-        fresh = [
-            each
+        fresh = {
+            each.key: each
             for each in prepared
             if isinstance(each, Entry)
             and each.state is EffectState.PREPARED
             and self._announced.get(each.key) != each.sequence
-        ]
+        }
         if not fresh:
             return
-        records = [record for each in fresh for record in self.receipts.effect(receipt_of(each))]
+        records = [record for each in fresh.values() for record in self.receipts.effect(receipt_of(each))]
         await output.commit(records, position)
-        self._announced.update({each.key: each.sequence for each in fresh})
+        self._announced.update({key: each.sequence for key, each in fresh.items()})
 
     async def _act_on_all(
         self, wanted: Sequence[Wanted], prepared: Sequence[Entry | Collided], token: LaneToken
