@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +22,9 @@ from ticketgate.streams.embedded.valkey import Valkey
 from . import stepping_worker
 from .deployment import Deployment, Worker
 from .meddling import redis_call
-from .payment_funnel import PaymentFunnel
+from .payment_funnel import PaymentFunnel, assert_consistent, effect_of
 from .payments import PaymentServer
-from .proposals import funnel_file
+from .proposals import funnel_file, key_of
 
 STRIKE_TIMEOUT_S = 30.0
 # Short, so that a partition of a killed worker is soon given away.
@@ -85,6 +85,23 @@ class SteppedEffects(PaymentFunnel):
             if time.monotonic() > deadline:
                 raise AssertionError(f"due: {self.due()}\n{self.bank.ledger()}\n{self.hand().log()[-4000:]}")
             time.sleep(0.05)
+
+    def assert_each_paid_once(self, cases: Sequence[str]) -> None:
+        """Each has one transfer, as its receipt says, and was asked for twice at most; nothing is open or held up."""
+        self.wait_for(
+            "receipts",
+            lambda each: each.get("subject") in cases and each["effect_state"] == "committed",
+            count=len(cases),
+        )
+        self.wait_settled()
+        receipts = self.records("receipts")
+        assert_consistent(receipts)
+        ledger = self.bank.ledger()
+        for case_id in cases:
+            paid = ledger[key_of(case_id)]
+            told = {each["provider_id"] for each in receipts if effect_of(case_id)(each)} - {None}
+            assert (len(paid.transfers), told) == (1, {*paid.transfers}), case_id
+            assert paid.posts <= 2, case_id
 
 
 @contextmanager

@@ -1,11 +1,11 @@
-"""Effects while the provider's answers are lost, late or doubled, and while the ledger's Redis dies or is emptied.
+"""Effects while the provider's answers are lost, late or doubled, or the provider dies: one transfer a key.
 
-Kills at each step: test_effects_steps.py. Everything at once: tests/chaos/payments.py.
+Kills at each step: test_effects_steps.py. The ledger's Redis: test_effects_redis.py. Everything at once:
+tests/chaos/payments.py.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 from ticketgate.streams.embedded.kafka import Kafka
 
-from .deployment import Sent
-from .meddling import redis_call, send_to
-from .payment_funnel import Record, assert_consistent, effect_of, said
+from .payment_funnel import Record, assert_consistent, said
 from .proposals import key_of, proposal
 from .stepped_effects import SteppedEffects, stepped_effects
 
@@ -25,13 +23,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 @pytest.fixture(scope="module")
 def effects(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SteppedEffects]:
     with stepped_effects(kafka, tmp_path_factory.mktemp("answers")) as effects:
-        yield effects
-
-
-@pytest.fixture
-def own_effects(kafka: Kafka, tmp_path: Path) -> Iterator[SteppedEffects]:
-    """With a Redis of its own, which the test may kill and empty."""
-    with stepped_effects(kafka, tmp_path) as effects:
         yield effects
 
 
@@ -201,7 +192,7 @@ def test_a_provider_that_is_killed_and_comes_back_has_paid_each_once(effects: St
     effects.bank.kill()
     effects.bank.start()
 
-    assert_each_paid_once(effects, cases)
+    effects.assert_each_paid_once(cases)
 
 
 def test_a_provider_that_is_not_idempotent_is_never_asked_twice(kafka: Kafka, tmp_path: Path) -> None:
@@ -228,100 +219,3 @@ def test_a_provider_that_is_not_idempotent_is_never_asked_twice(kafka: Kafka, tm
         assert posts == {"lost": 1, "done": 1, "killed": 0}
         listed = effects.gate.run("reconcile", "--json").stdout
         assert [key for key in map(key_of, posts) if key in listed] == [key_of("lost"), key_of("killed")]
-
-
-def test_a_redis_that_is_killed_and_restarted_repeats_nothing(own_effects: SteppedEffects) -> None:
-    effects, cases = own_effects, [f"case-{n}" for n in range(30)]
-    effects.delegate("redis")
-    effects.bank.fail("commit_then_late_answer", times=len(cases), seconds=0.4)
-    effects.hand().wait_ready()
-    effects.send(*(proposal(case_id, actor_id="redis") for case_id in cases))
-    effects.wait_until(lambda: effects.bank.account(key_of(cases[3])).posts)
-
-    effects.valkey.kill()
-    effects.valkey.start()
-
-    assert_each_paid_once(effects, cases)
-
-
-def test_an_emptied_ledger_is_refused_rebuilt_and_gone_on_with(own_effects: SteppedEffects) -> None:
-    effects = own_effects
-    effects.delegate("before", "open", "killed", "after")
-    effects.bank.fail("commit_then_silence", key=key_of("open"))
-    effects.bank.fail("unavailable", on="read_back", key=key_of("open"), times=1_000)
-    hand = effects.hand()
-    hand.wait_ready()
-    effects.send(proposal("before", actor_id="before"), proposal("open", actor_id="open"))
-    effects.effect("before", "committed")
-    effects.effect("open", "unknown")
-    effects.arm("after port.execute")
-    effects.send(proposal("killed", actor_id="killed"))
-    effects.wait_struck(hand)
-
-    redis_call(effects.gate.redis_url, "FLUSHALL")
-
-    refusing = effects.relieve()
-    refusing.wait_for(lambda state: "ledger rebuild" in json.dumps(state.get("waiting", {})))
-    restored = effects.gate.run("claims", "rebuild")
-    assert restored.returncode == 0, restored.stderr
-    effects.send(proposal("after", actor_id="after"))
-    effects.decision("after")
-    posts = {name: effects.bank.account(key_of(name)).posts for name in ("before", "open", "killed", "after")}
-    assert posts == {"before": 1, "open": 1, "killed": 1, "after": 0}
-    assert refusing.stop() == 0
-    rebuilt = effects.gate.run("ledger", "rebuild")
-    assert rebuilt.returncode == 0, rebuilt.stderr
-    effects.bank.heal()
-    effects.relieve()
-    # Another case under a key that stood before: it is known.
-    effects.delegate("again")
-    effects.send(proposal("again", actor_id="again", control={"idempotency_key": key_of("before")}))
-
-    assert effects.effect("again")["status"] == "replayed"
-
-    assert_each_paid_once(effects, ["before", "open", "killed", "after"])
-    posts = {name: effects.bank.account(key_of(name)).posts for name in posts}
-    assert posts == dict.fromkeys(posts, 1)
-
-
-def test_a_worker_at_work_notices_that_its_ledger_was_emptied(own_effects: SteppedEffects) -> None:
-    effects = own_effects
-    effects.delegate("twice")
-    hand = effects.hand()
-    hand.wait_ready()
-    effects.send(proposal("twice", actor_id="twice"))
-    effects.effect("twice", "committed")
-    effects.wait_taken()
-    (dispatched,) = effects.gate.committed("dispatch")
-
-    redis_call(effects.gate.redis_url, "FLUSHALL")
-    send_to(effects.gate, effects.gate.topic("dispatch"), [Sent(dispatched.value, key=dispatched.key)])
-
-    hand.wait_for(lambda state: "ledger rebuild" in json.dumps(state.get("waiting", {})))
-    assert effects.bank.account(key_of("twice")).posts == 1
-    assert hand.stop() == 0
-    rebuilt = effects.gate.run("ledger", "rebuild")
-    assert rebuilt.returncode == 0, rebuilt.stderr
-    effects.relieve().wait_ready()
-    effects.wait_settled()
-    assert effects.bank.account(key_of("twice")).posts == 1
-    told = [each["status"] for each in effects.records("receipts") if effect_of("twice")(each)]
-    assert told == [None, "created", "replayed"]
-
-
-def assert_each_paid_once(effects: SteppedEffects, cases: list[str]) -> None:
-    """Each has one transfer, as its receipt says, and was asked for twice at most; nothing is open or held up."""
-    effects.wait_for(
-        "receipts",
-        lambda each: each.get("subject") in cases and each["effect_state"] == "committed",
-        count=len(cases),
-    )
-    effects.wait_settled()
-    receipts = effects.records("receipts")
-    assert_consistent(receipts)
-    ledger = effects.bank.ledger()
-    for case_id in cases:
-        paid = ledger[key_of(case_id)]
-        told = {each["provider_id"] for each in receipts if effect_of(case_id)(each)} - {None}
-        assert (len(paid.transfers), told) == (1, {*paid.transfers}), case_id
-        assert paid.posts <= 2, case_id

@@ -63,13 +63,13 @@ LANE = (
     Step("after ledger.prepare"),
     Step("before kafka.commit", is_long=True),  # of the `prepared` receipt
     Step("after kafka.commit"),
-    Step("after lookup.world"),
+    Step("after lookup.world", is_long=True),
     Step("before ledger.begin_send", is_long=True),
     # From here on it may have been sent, for all that anybody knows: found absent, it is sent a second time.
     Step("after ledger.begin_send", sends=2),
     Step("before port.execute", sends=2),
     Step("after port.execute", posts=(1, 1), status=READ),
-    Step("after port.read_back", posts=(1, 1), status=READ),
+    Step("after port.read_back", posts=(1, 1), status=READ, is_long=True),
     Step("after ledger.settle", posts=(1, 1)),
     Step("before kafka.commit", nth=2, posts=(1, 1)),  # of what became of it, with the offset
     Step("after kafka.commit", nth=2, posts=(1, 1), is_long=True),
@@ -100,7 +100,7 @@ RECONCILER = (
     Step("after announce", posts=(1, 2), sends=2, is_long=True),  # that it is
     Step("after ledger.tell", posts=(1, 2), sends=2, is_long=True),
     Step("after announce", nth=2, posts=(1, 2), sends=2, is_long=True),  # that it is prepared again
-    Step("before ledger.begin_send", nth=2, posts=(1, 2), sends=2),
+    Step("before ledger.begin_send", nth=2, posts=(1, 2), sends=2, is_long=True),
     Step("after port.execute", nth=2, posts=(2, 2), sends=2, status=READ),
     Step("after port.read_back", nth=3, posts=(2, 2), sends=2, status=READ, is_long=True),
     Step("after ledger.settle", nth=2, posts=(2, 2), sends=2),
@@ -221,7 +221,7 @@ STOPPED = (
     Step("before port.execute", posts=(0, 2), sends=2),
     Step("after port.execute", posts=(1, 1), status=READ, is_long=True),
     Step("before ledger.settle", posts=(1, 1), status=READ, is_long=True),
-    Step("before kafka.commit", nth=2, posts=(1, 1)),
+    Step("before kafka.commit", nth=2, posts=(1, 1), is_long=True),
 )
 
 

@@ -31,16 +31,10 @@ def funnel(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
             funnel = PaymentFunnel(gate, bank)
             funnel.start_worker().wait_ready()
             yield funnel
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_held_up(funnel: PaymentFunnel) -> Iterator[None]:
-    """After each test all is taken, no key has two transfers, and the receipts contradict nothing."""
-    yield
-    funnel.bank.heal()
-    funnel.wait_taken()
-    assert all(len(account.transfers) <= 1 for account in funnel.bank.ledger().values())
-    assert_consistent(funnel.records("receipts"))
+            # After all of it everything is taken, no key has two transfers, and the receipts contradict nothing.
+            funnel.wait_taken()
+            assert all(len(account.transfers) <= 1 for account in bank.ledger().values())
+            assert_consistent(funnel.records("receipts"))
 
 
 def outcome(funnel: PaymentFunnel, case_id: str) -> Record:
@@ -160,6 +154,20 @@ def test_a_permission_revoked_after_the_decision_stops_the_effect(funnel: Paymen
     assert (receipt["effect_state"], receipt["sends"]) == ("rejected", 0)
     assert funnel.bank.account(key_of("case-revoked")) == Account()
     assert any(each.get("subject") == "case-revoked" for each in funnel.records("review"))
+
+
+def test_a_key_that_nothing_was_sent_under_serves_a_new_case(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-restored")
+    funnel.bank.fail("other", on="authority", key="actor-restored", skip=1)
+    funnel.send(proposal("case-stopped", actor_id="actor-restored"))
+    assert funnel.effect("case-stopped")["effect_state"] == "rejected"
+    same_key = {"idempotency_key": key_of("case-stopped")}
+    funnel.send(proposal("case-restored", actor_id="actor-restored", control=same_key))
+
+    receipt = funnel.effect("case-restored")
+
+    assert said(receipt) == ("accept", "postcondition", ())
+    assert funnel.bank.account(key_of("case-stopped")).transfers == [receipt["provider_id"]]
 
 
 def test_a_request_superseded_after_the_decision_stops_the_effect(funnel: PaymentFunnel) -> None:
