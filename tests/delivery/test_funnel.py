@@ -216,6 +216,37 @@ def test_the_same_proposal_again_and_again_is_one_decision_and_one_transfer(funn
     assert (paid.posts, len(paid.transfers)) == (1, 1)
 
 
+def test_two_cases_under_one_key_at_once_are_paid_once(funnel: PaymentFunnel) -> None:
+    # Two lanes, so that two executors have the same effect in hand.
+    funnel.start_worker().wait_ready()
+    funnel.delegate("actor-twins")
+    keys = [f"key-of-twins-{n}" for n in range(10)]
+    funnel.send(
+        *(
+            proposal(f"{twin}-of-{key}", actor_id="actor-twins", control={"idempotency_key": key})
+            for key in keys
+            for twin in ("a", "b")
+        )
+    )
+
+    for key in keys:
+        funnel.wait_for(
+            "receipts",
+            lambda each, key=key: (each["idempotency_key"], each.get("effect_state")) == (key, "committed"),
+        )
+    funnel.wait_taken()
+
+    # One of the two may have been told that the other had just sent; by the key both find what stands.
+    told = {
+        (each["idempotency_key"], each["provider_id"])
+        for each in funnel.records("receipts")
+        if each["idempotency_key"] in keys and each["provider_id"]
+    }
+    accounts = {key: funnel.bank.account(key) for key in keys}
+    assert told == {(key, *account.transfers) for key, account in accounts.items()}
+    assert {account.posts for account in accounts.values()} == {1}
+
+
 def test_an_attempt_that_says_something_else_goes_to_review(funnel: PaymentFunnel) -> None:
     funnel.delegate("actor-collides")
     funnel.send(proposal("case-collides", actor_id="actor-collides"))
@@ -297,15 +328,18 @@ def test_a_repair_that_leads_nowhere_ends_in_review(
 def test_while_nobody_answers_for_authority_nothing_is_decided(funnel: PaymentFunnel) -> None:
     funnel.delegate("actor-waits")
     funnel.bank.fail("unavailable", on="authority", key="actor-waits", times=1_000)
-    (worker,) = funnel.gate.workers
+    workers = funnel.gate.workers
     funnel.send(proposal("case-waits", actor_id="actor-waits"))
-    worker.wait_for(lambda state: "lookup" in " ".join(state.get("waiting", {})))
+    workers[0].wait_for(
+        lambda _: any("lookup" in " ".join(each.ready().get("waiting", {})) for each in workers)
+    )
     assert not [each for each in funnel.records("receipts") if decision_of("case-waits")(each)]
 
     funnel.bank.heal()
 
     assert said(funnel.effect("case-waits")) == ("accept", "postcondition", ())
-    worker.wait_ready()
+    for worker in workers:
+        worker.wait_ready()
 
 
 def test_an_answer_that_is_no_evidence_goes_to_review(funnel: PaymentFunnel) -> None:
