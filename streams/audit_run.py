@@ -20,6 +20,7 @@ from ticketgate.store.voids import Voids
 from ticketgate.streams.audit import MOST_NAMED, Accounting, AuditReport, InputPartition, OutputsSince
 from ticketgate.streams.group import committed_offsets
 from ticketgate.streams.inputs import Input
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.outcomes import Outcomes
 from ticketgate.streams.records import OutputTopics, output_topics
 from ticketgate.streams.scanning import Gap, Scanner, open_scanner
@@ -45,7 +46,7 @@ async def run_audit(settings: Settings, of: Input, *, progress: Progress) -> Aud
     async with open_scanner(settings) as scanner:
         sources = await scanner.partitions(of.topic)
         sinks = await scanner.partitions(*of.outputs)
-        committed = await committed_offsets(settings.kafka, of.group, sources)  # 1
+        committed = await committed_offsets(connection_of(settings), of.group, sources)  # 1
         inputs = await scanner.extents(sources)  # 2
         voids, without_redis = await _read_voids(settings, sources)
         outcomes = Outcomes(

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
+from ticketgate.streams.kafka_connection import KafkaConnection
+from ticketgate.streams.kafka_refusal import find_refusal
 
 # A broker that is there answers in milliseconds; one that just starts, in seconds.
 REACH_TIMEOUT_S = 10.0
@@ -47,17 +49,19 @@ class Broker:
 
 
 @asynccontextmanager
-async def admin_client(bootstrap: str) -> AsyncIterator[AIOKafkaAdminClient]:
-    """A connected admin client. Raises `Unreachable`."""
-    client = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=REQUEST_TIMEOUT_MS)
+async def admin_client(connection: KafkaConnection) -> AsyncIterator[AIOKafkaAdminClient]:
+    """A connected admin client. Raises `Unreachable` and `SettingsError`."""
+    client = AIOKafkaAdminClient(request_timeout_ms=REQUEST_TIMEOUT_MS, **connection.arguments())
     try:
         try:
             async with asyncio.timeout(REACH_TIMEOUT_S):
                 await client.start()
         except (KafkaError, TimeoutError, OSError) as err:
+            if refused := await find_refusal(connection):
+                raise refused from err
             raise Unreachable(
                 "TICKETGATE_KAFKA",
-                f"no broker answers at {bootstrap}",
+                f"no broker answers at {connection}",
                 "start it, or set the address it listens on",
             ) from err
         yield client
@@ -65,9 +69,9 @@ async def admin_client(bootstrap: str) -> AsyncIterator[AIOKafkaAdminClient]:
         await client.close()
 
 
-async def describe_broker(bootstrap: str) -> Broker:
-    """Ask the broker what it is. Raises `Unreachable`."""
-    async with admin_client(bootstrap) as client:
+async def describe_broker(connection: KafkaConnection) -> Broker:
+    """Ask the broker what it is. Raises `Unreachable` and `SettingsError`."""
+    async with admin_client(connection) as client:
         return await describe(client)
 
 

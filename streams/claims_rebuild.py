@@ -30,6 +30,7 @@ from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets
 from ticketgate.streams.inputs import Input, input_of, outputs_of
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.records import output_topics
 from ticketgate.streams.restoring import Restoring
 from ticketgate.streams.scanning import Scanner, broker_errors, open_scanner
@@ -133,16 +134,16 @@ async def rebuild_claims(
 async def _look(settings: Settings) -> tuple[str, list[Input]]:
     """The cluster's id, and the inputs that it has: a deployment of before has no proposals."""
     inputs = [input_of("tickets", settings), input_of("proposals", settings)]
-    async with admin_client(settings.kafka) as client:
-        with broker_errors(settings.kafka):
-            broker = await describe(client)
-            is_missing = await missing_topics(client, [settings.topic_proposals])
+    connection = connection_of(settings)
+    async with admin_client(connection) as client, broker_errors(connection):
+        broker = await describe(client)
+        is_missing = await missing_topics(client, [settings.topic_proposals])
     return broker.cluster, inputs[:1] if is_missing else inputs
 
 
 async def _source(settings: Settings, scanner: Scanner, of: Input) -> _Source:
     places = await scanner.partitions(of.topic)
-    committed = await committed_offsets(settings.kafka, of.group, places)
+    committed = await committed_offsets(connection_of(settings), of.group, places)
     extents = await scanner.extents(places)
     return _Source(of, committed, any(extent.stop for extent in extents.values()))
 
@@ -181,7 +182,7 @@ async def _marks(
     are its own concern.
     """
     marks: list[RaisedMark] = []
-    now = await committed_offsets(settings.kafka, source.of.group, list(source.committed))
+    now = await committed_offsets(connection_of(settings), source.of.group, list(source.committed))
     for each, before in source.committed.items():
         committed, newest = before or 0, now[each] or 0
         reached = committed

@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed, bind_identity, check_server, identity_of
 from ticketgate.store.keys import Keys
 from ticketgate.streams.broker import admin_client, describe
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.roles import RoleTopics, role_topics
 from ticketgate.streams.settings import Role, Settings, ledger_ttl, show_duration
 from ticketgate.streams.topics import missing_topics, topic_config
@@ -43,7 +44,7 @@ class Conditions:
                 return
             settings = self._settings
             await check_server(self._redis, fsync=settings.redis_fsync, replicas=settings.redis_replicas)
-            async with admin_client(settings.kafka) as client:
+            async with admin_client(connection_of(settings)) as client:
                 await self._check_broker(client)
                 await self._check_topics(client)
             self._held_until = time.monotonic() + MEMORY_S

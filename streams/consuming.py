@@ -10,9 +10,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import KafkaError
 from redis.asyncio import Redis
@@ -22,13 +23,16 @@ from ticketgate.store.keys import Keys
 from ticketgate.streams.assignment import Assignment
 from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.conditions import Conditions
-from ticketgate.streams.lane import Lane
+from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
+from ticketgate.streams.kafka_refusal import find_refusal
+from ticketgate.streams.lane import REFUSAL_RETRY_S, Lane
 from ticketgate.streams.membership import Membership
 from ticketgate.streams.opening import Opening
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
+from ticketgate.streams.recovery import handling
 from ticketgate.streams.roles import RoleTopics
-from ticketgate.streams.settings import Role, Settings
+from ticketgate.streams.settings import Role, Settings, SettingsError
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import OffsetCommit, Output, Transactions
 
@@ -73,6 +77,7 @@ class Consuming:
 
     def __init__(self, topics: RoleTopics, *, taker: BatchTaker, parts: LaneParts) -> None:
         self.topics = topics
+        self._kafka = connection_of(parts.settings)
         self._is_effects = topics.role == "effects"
         self._taker = taker
         self._parts = parts
@@ -95,10 +100,11 @@ class Consuming:
 
     async def run(self) -> None:
         """Join the group, and stay until cancelled."""
-        readiness, kafka = self._parts.readiness, self._parts.settings.kafka
+        readiness, kafka = self._parts.readiness, self._kafka
         while True:
-            consumer = self._new_consumer()
+            consumer: AIOKafkaConsumer | None = None
             try:
+                consumer = self._new_consumer()
                 await consumer.start()
                 self._consumer = consumer
                 self._positions = {}
@@ -113,18 +119,26 @@ class Consuming:
                 readiness.wait(self._part, "joining the group")
                 consumer.subscribe([self.topics.source], listener=self._assignment)
                 await asyncio.Event().wait()
-            except (KafkaError, OSError) as err:
-                readiness.wait(self._part, f"no broker answers at {kafka}")
-                log.warning("cannot consume from %s: %r; trying again", kafka, err)
-                await asyncio.sleep(START_RETRY_S)
+            except (KafkaError, OSError, SettingsError) as err:
+                refusal = err if isinstance(err, SettingsError) else await find_refusal(kafka)
+                if refusal is None:
+                    readiness.wait(self._part, f"no broker answers at {kafka}")
+                    log.warning("cannot consume from %s: %r; trying again", kafka, err)
+                    await asyncio.sleep(START_RETRY_S)
+                else:
+                    how = handling(refusal)
+                    readiness.wait(self._part, f"{how.cause}: {refusal}; {how.remedy}")
+                    log.error("cannot consume (%s): %s; %s", how.cause, refusal, how.remedy)
+                    await asyncio.sleep(REFUSAL_RETRY_S)
             finally:
-                await _stop_consumer(consumer)
+                if consumer is not None:
+                    await _stop_consumer(consumer)
 
     def _new_consumer(self) -> AIOKafkaConsumer:
         settings = self._parts.settings
         session_ms = round(settings.session_timeout.total_seconds() * 1000)
         return AIOKafkaConsumer(
-            bootstrap_servers=settings.kafka,
+            **self._kafka.arguments(),
             group_id=self.topics.group,
             client_id=f"ticketgate-{settings.namespace}",
             auto_offset_reset="none",
@@ -166,13 +180,14 @@ class Consuming:
             positions=self._positions,
             readiness=parts.readiness,
             is_member=membership.is_member,
+            find_refusal=partial(find_refusal, self._kafka),
             on_hang=parts.on_hang,
         )
 
     def _new_output(self, source: TopicPartition, consumer: AIOKafkaConsumer) -> Output:
         settings = self._parts.settings
         common: Mapping[str, Any] = {
-            "bootstrap_servers": settings.kafka,
+            "new_producer": partial(_new_producer, self._kafka),
             "max_request_size": settings.max_record_bytes * 2,
         }
         commit_timeout_s = settings.commit_timeout.total_seconds()
@@ -199,3 +214,8 @@ async def _stop_consumer(consumer: AIOKafkaConsumer) -> None:
             await consumer.stop()
     except (KafkaError, OSError, TimeoutError) as err:
         log.debug("the consumer did not stop cleanly: %r", err)
+
+
+def _new_producer(connection: KafkaConnection, **options: Any) -> AIOKafkaProducer:
+    """One more producer, over a connection made anew: a renewed certificate counts from its lane's reopening on."""
+    return AIOKafkaProducer(**connection.arguments(), **options)

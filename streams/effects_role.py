@@ -16,6 +16,7 @@ from ticketgate.streams.counted_port import CountedPort
 from ticketgate.streams.effect_ledger import open_ledger
 from ticketgate.streams.effect_taker import EffectTaker
 from ticketgate.streams.evidences import Evidences
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.reconciling import ReceiptSender, reconcile_forever
 from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.settings import Settings
@@ -68,7 +69,7 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
 def receipts_producer(settings: Settings) -> AIOKafkaProducer:
     """For receipts outside a transaction: what is acknowledged is on all replicas, and there once."""
     return AIOKafkaProducer(
-        bootstrap_servers=settings.kafka,
+        **connection_of(settings).arguments(),
         acks="all",
         # Tansu has no idempotent producer (DESIGN section 10).
         enable_idempotence=settings.guarantee == "exactly_once",

@@ -12,6 +12,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CommitFailedError, KafkaError
 from ticketgate.streams.broker import admin_client
+from ticketgate.streams.kafka_connection import KafkaConnection
 from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
 
 # A broker that just started does not know its groups yet.
@@ -30,12 +31,12 @@ class GroupHasMembers(Exception):
 
 
 async def committed_offsets(
-    bootstrap: str, group: str, partitions: Sequence[TopicPartition]
+    connection: KafkaConnection, group: str, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, int | None]:
     """Each partition's committed offset, None where there is none. Raises `Unreachable`."""
-    consumer = _consumer(bootstrap, group)
+    consumer = _consumer(connection, group)
     try:
-        with broker_errors(bootstrap):
+        async with broker_errors(connection):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await consumer.start()
                 return {each: await consumer.committed(each) for each in partitions}
@@ -43,30 +44,29 @@ async def committed_offsets(
         await close(consumer)
 
 
-async def require_no_members(bootstrap: str, group: str) -> None:
+async def require_no_members(connection: KafkaConnection, group: str) -> None:
     """Raises `GroupHasMembers` or `Unreachable`."""
-    async with admin_client(bootstrap) as client:
-        with broker_errors(bootstrap):
-            async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                while True:
-                    try:
-                        (response,) = await client.describe_consumer_groups([group])
-                        break
-                    except KafkaError as err:
-                        if not err.retriable:
-                            raise
-                    await asyncio.sleep(RETRY_S)
+    async with admin_client(connection) as client, broker_errors(connection):
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            while True:
+                try:
+                    (response,) = await client.describe_consumer_groups([group])
+                    break
+                except KafkaError as err:
+                    if not err.retriable:
+                        raise
+                await asyncio.sleep(RETRY_S)
     described: Any = response
     members = sum(len(each[5]) for each in described.groups)
     if members:
         raise GroupHasMembers(group, members)
 
 
-async def set_offsets(bootstrap: str, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+async def set_offsets(connection: KafkaConnection, group: str, offsets: Mapping[TopicPartition, int]) -> None:
     """Commit offsets for a group without members. Raises `GroupHasMembers` or `Unreachable`."""
-    consumer = _consumer(bootstrap, group)
+    consumer = _consumer(connection, group)
     try:
-        with broker_errors(bootstrap):
+        async with broker_errors(connection):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await consumer.start()
                 # Assigned, not subscribed: a commit without membership, which a group with members refuses.
@@ -79,7 +79,7 @@ async def set_offsets(bootstrap: str, group: str, offsets: Mapping[TopicPartitio
         await close(consumer)
 
 
-def _consumer(bootstrap: str, group: str) -> AIOKafkaConsumer:
+def _consumer(connection: KafkaConnection, group: str) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
-        bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False, auto_offset_reset="none"
+        **connection.arguments(), group_id=group, enable_auto_commit=False, auto_offset_reset="none"
     )

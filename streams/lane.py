@@ -31,7 +31,7 @@ from ticketgate.streams.opening import Opening, Start
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
-from ticketgate.streams.recovery import Action, Handling, LaneFault, handling
+from ticketgate.streams.recovery import Action, Handling, LaneFault, handling, may_hide_refusal
 from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import Output
@@ -56,7 +56,8 @@ class NotAMember(LaneFault):
 class Lane:
     """One partition's lane. Its owner awaits `run`; `drain` lets the batch under way finish, cancelling does not.
 
-    `is_member` asks the group whether this worker still belongs to it; `on_hang` ends the process, after it wrote down
+    `is_member` asks the group whether this worker still belongs to it; `find_refusal` asks a broker that seems away
+    whether it refuses us; `on_hang` ends the process, after it wrote down
     which tickets it hung on.
     """
 
@@ -74,6 +75,7 @@ class Lane:
         positions: MutableMapping[TopicPartition, int],
         readiness: Readiness,
         is_member: Callable[[], Awaitable[bool]],
+        find_refusal: Callable[[], Awaitable[Exception | None]],
         on_hang: Callable[[TopicPartition, BatchHung], Awaitable[None]],
     ) -> None:
         self.source = source
@@ -86,6 +88,7 @@ class Lane:
         self._telemetry = telemetry
         self._readiness = readiness
         self._is_member = is_member
+        self._find_refusal = find_refusal
         self._on_hang = on_hang
         self._next_offset: int | None = None
         # What the lane stands before and cannot read, until it is past it.
@@ -164,6 +167,8 @@ class Lane:
     async def _recover(self, err: Exception, failures: int) -> None:
         """7. Drop the producer and wait; `run` goes on at 1."""
         how = handling(err)
+        if may_hide_refusal(how) and (refusal := await self._find_refusal()):
+            err, how = refusal, handling(refusal)
         remedy = f"; {how.remedy}" if how.remedy else ""
         self._readiness.wait(self.name, f"{how.cause}: {err}{remedy}")
         self._telemetry.reopened(how.cause)

@@ -31,6 +31,7 @@ from ticketgate.streams.broker import describe_broker
 from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.dispatched import take_in_dispatched
 from ticketgate.streams.group import committed_offsets, require_no_members
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.roles import role_topics
 from ticketgate.streams.scanning import Scanner, open_scanner
 from ticketgate.streams.settings import Settings, ledger_ttl
@@ -57,12 +58,12 @@ async def rebuild_ledger(
     """Raises `GroupHasMembers`, `ConditionFailed`, `Unreachable`, `ClaimsNotDurable`, and redis-py's errors."""
     keys, topics = Keys(settings.namespace), role_topics("effects", settings)
     if not dry_run:
-        await require_no_members(settings.kafka, topics.group)  # 1
+        await require_no_members(connection_of(settings), topics.group)  # 1
     async with open_scanner(settings) as scanner:
         sources = await scanner.partitions(topics.source)
-        committed = await committed_offsets(settings.kafka, topics.group, sources)  # 2
+        committed = await committed_offsets(connection_of(settings), topics.group, sources)  # 2
         if not dry_run:
-            broker = await describe_broker(settings.kafka)
+            broker = await describe_broker(connection_of(settings))
             identity = namespace_identity(settings, "effects", cluster=broker.cluster)
             await bind_identity(redis, keys, identity)
         last = await _last_receipts(settings, scanner, progress)  # 3

@@ -15,6 +15,7 @@ from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
 from ticketgate.store.connect import connect
 from ticketgate.streams.broker import Unreachable, describe_broker
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.model_decider import ModelDecider
 from ticketgate.streams.scorers import require_scorer
 from ticketgate.streams.settings import Settings, SettingsError
@@ -68,8 +69,8 @@ def open_decider(settings: Settings, telemetry: Telemetry) -> ModelDecider:
 
 
 async def require_dependencies(settings: Settings) -> None:
-    """Broker and Redis answer. Raises `Unreachable`, or `SettingsError` if an address is none."""
-    await asyncio.gather(describe_broker(settings.kafka), require_redis(settings))
+    """Broker and Redis answer, and let us in. Raises `Unreachable`, or `SettingsError` where a setting must change."""
+    await asyncio.gather(describe_broker(connection_of(settings)), require_redis(settings))
 
 
 async def require_redis(settings: Settings) -> None:

@@ -6,19 +6,20 @@ from collections.abc import AsyncIterator, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from ticketgate.streams.broker import admin_client
+from ticketgate.streams.kafka_connection import KafkaConnection
 
 # A partition whose leader is away gives nothing for a while; the next poll asks again.
 POLL_MS = 1_000
 
 
 async def read_committed(
-    bootstrap: str, topics: Sequence[str]
+    connection: KafkaConnection, topics: Sequence[str]
 ) -> AsyncIterator[ConsumerRecord[bytes, bytes]]:
     """Each record of the topics, which exist, partition by partition in order, from the beginning to the present end.
 
-    Raises `Unreachable`, and aiokafka's errors.
+    Raises `Unreachable`, `SettingsError`, and aiokafka's errors.
     """
-    async with admin_client(bootstrap) as client:
+    async with admin_client(connection) as client:
         described = await client.describe_topics(list(topics))
     sources = [
         TopicPartition(topic["topic"], partition["partition"])
@@ -26,7 +27,7 @@ async def read_committed(
         for partition in sorted(topic["partitions"], key=lambda each: each["partition"])
     ]
     async with AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connection.arguments(),
         isolation_level="read_committed",
         enable_auto_commit=False,
         # Not seek_to_beginning: aiokafka looks up the default position as soon as it is assigned, and takes that answer

@@ -8,6 +8,7 @@ must mend first is refused. Source: DESIGN section 4, step 7.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from dataclasses import dataclass
 from enum import Enum
 
@@ -20,6 +21,7 @@ from ticketgate.store.attempts import AttemptUnreadable
 from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.tokens import Superseded
 from ticketgate.streams.broker import Unreachable
+from ticketgate.streams.settings import SettingsError
 
 
 class Action(Enum):
@@ -72,6 +74,11 @@ _NOT_ALLOWED = Handling(
     "not_authorized",
     "grant the worker's user Read on the tickets topic and group, and Write on the output topics and transactional ids",
 )
+_KAFKA_REFUSED = Handling(
+    Action.REFUSE,
+    "kafka_refused",
+    "mend it there, or restart the worker with other settings",
+)
 _NO_TOPIC = Handling(Action.REFUSE, "topic_missing", "run `ticketgate topics create`")
 _TOO_OLD = Handling(
     Action.REFUSE, "broker_too_old", "use Apache Kafka 4.0 or newer, or TICKETGATE_GUARANTEE=at_least_once"
@@ -102,6 +109,12 @@ TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (kafka.GroupAuthorizationFailedError, _NOT_ALLOWED),
     (kafka.ClusterAuthorizationFailedError, _NOT_ALLOWED),
     (kafka.TransactionalIdAuthorizationFailed, _NOT_ALLOWED),
+    (SettingsError, _KAFKA_REFUSED),  # kafka_refusal.py, and files that kafka_connection.py cannot read
+    (kafka.SaslAuthenticationFailed, _KAFKA_REFUSED),
+    (kafka.UnsupportedSaslMechanismError, _KAFKA_REFUSED),
+    (kafka.IllegalSaslStateError, _KAFKA_REFUSED),
+    (ssl.SSLEOFError, _BROKER_AWAY),  # it may be ending
+    (ssl.SSLError, _KAFKA_REFUSED),
     (kafka.MessageSizeTooLargeError, _TOO_LARGE),
     (kafka.RecordListTooLargeError, _TOO_LARGE),
     (kafka.UnsupportedVersionError, _TOO_OLD),
@@ -132,3 +145,8 @@ def handling(error: BaseException) -> Handling:
     if isinstance(error, LaneFault):
         return error.handling
     return next((handling for kind, handling in TABLE if isinstance(error, kind)), _OTHER)
+
+
+def may_hide_refusal(how: Handling) -> bool:
+    """Whether the broker may be there and refuse us: aiokafka tells that as a broker that is away, or not at all."""
+    return how in (_BROKER_AWAY, _TIMEOUT, _COORDINATOR)

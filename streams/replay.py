@@ -28,6 +28,7 @@ from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets, require_no_members, set_offsets
 from ticketgate.streams.inputs import Input, Source
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.records import output_topics
 from ticketgate.streams.scanning import Scanner, open_scanner
 from ticketgate.streams.settings import Settings
@@ -121,14 +122,14 @@ async def plan_replay(
             f"{of.topic} is not decided anew, and an effect that was left to others might be carried out",
             "use --replay-from marks",
         )
-    await require_no_members(settings.kafka, of.group)
+    await require_no_members(connection_of(settings), of.group)
     keys = Keys(settings.namespace)
     await _require_identity(settings, of, redis, keys)
     async with open_scanner(settings) as scanner:
         sources = await _sources(of, scanner, partition)
         if isinstance(place, FromOffset) and len(sources) > 1:
             raise ConditionFailed("an offset means one partition", "name it with --partition")
-        committed = await committed_offsets(settings.kafka, of.group, sources)
+        committed = await committed_offsets(connection_of(settings), of.group, sources)
         marks = {each: await read_marks(redis, keys, each.topic, each.partition) for each in sources}
         _require_marks(of, marks, committed)
         targets = await _targets(scanner, place, sources, committed, marks)
@@ -156,7 +157,7 @@ async def carry_out(settings: Settings, of: Source, redis: Redis, plan: Plan) ->
     offsets = {TopicPartition(topic, each.partition): each.to for each in plan.changes}
     if not offsets:
         return
-    await set_offsets(settings.kafka, of.group, offsets)  # 3
+    await set_offsets(connection_of(settings), of.group, offsets)  # 3
     for each in plan.changes:  # 4
         await lower_committed(redis, keys, topic, each.partition, each.to)
         await raise_marks(redis, keys, Position(topic, each.partition, claimed=each.to, committed=each.to))
@@ -168,7 +169,7 @@ async def _require_identity(settings: Settings, of: Source, redis: Redis, keys: 
             f"Redis does not know namespace {settings.namespace!r}: it was emptied, or is another one",
             "run `ticketgate claims rebuild` first, or set TICKETGATE_NAMESPACE",
         )
-    broker = await describe_broker(settings.kafka)
+    broker = await describe_broker(connection_of(settings))
     identity = namespace_identity(settings, of.role, cluster=broker.cluster)
     await bind_identity(redis, keys, identity)
 

@@ -130,6 +130,11 @@ class Runner:
         """Open the web port and begin to consume. Raises OSError if the web port is taken."""
         if self._settings.guarantee == "at_least_once":
             log.warning("guarantee is at_least_once: a crash between sending and committing repeats a batch")
+        if self._settings.kafka_security == "sasl_plaintext":
+            log.warning(
+                "TICKETGATE_KAFKA_SECURITY is sasl_plaintext: nothing on the way to Kafka is encrypted, the password"
+                " or what proves it included; sasl_ssl encrypts it"
+            )
         beside = self._open_roles()
         await self._web.start()
         self._tasks = [

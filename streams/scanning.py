@@ -9,14 +9,16 @@ there. Reading waits instead for the transactions that are open, which the broke
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.streams.broker import Unreachable, admin_client
+from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
+from ticketgate.streams.kafka_refusal import find_refusal
 from ticketgate.streams.salvage import UnreadableBatch, is_about_bytes, salvage
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
@@ -41,19 +43,18 @@ class Gap:
 class Scanner:
     """Reads topics of one broker. `patience_s` is the longest time without a step forward."""
 
-    bootstrap: str
+    connection: KafkaConnection
     patience_s: float
     _committed: AIOKafkaConsumer
     _all: AIOKafkaConsumer
 
     async def partitions(self, *topics: str) -> tuple[TopicPartition, ...]:
         """The partitions of topics. Raises `ConditionFailed` for one that is missing, and `Unreachable`."""
-        async with admin_client(self.bootstrap) as client:
-            with broker_errors(self.bootstrap):
-                missing = await missing_topics(client, topics)
-                if missing:
-                    raise ConditionFailed(f"no topic {', '.join(missing)}", "run `ticketgate topics create`")
-                described = await client.describe_topics(list(topics))
+        async with admin_client(self.connection) as client, broker_errors(self.connection):
+            missing = await missing_topics(client, topics)
+            if missing:
+                raise ConditionFailed(f"no topic {', '.join(missing)}", "run `ticketgate topics create`")
+            described = await client.describe_topics(list(topics))
         return tuple(
             sorted(
                 TopicPartition(topic["topic"], partition["partition"])
@@ -64,7 +65,7 @@ class Scanner:
 
     async def extents(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, range]:
         """From each partition's first offset to one past its last, whether committed yet or not."""
-        with broker_errors(self.bootstrap):
+        async with broker_errors(self.connection):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 firsts = await self._all.beginning_offsets(partitions)
                 ends = await self._all.end_offsets(partitions)
@@ -74,7 +75,7 @@ class Scanner:
         self, partitions: Sequence[TopicPartition], timestamp_ms: int
     ) -> dict[TopicPartition, int | None]:
         """Each partition's first offset that is not older, None where all are."""
-        with broker_errors(self.bootstrap):
+        async with broker_errors(self.connection):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 found = await self._all.offsets_for_times(dict.fromkeys(partitions, timestamp_ms))
         return {each: None if at is None else at.offset for each, at in found.items()}
@@ -119,7 +120,7 @@ class Scanner:
     async def _poll(
         self, positions: Mapping[TopicPartition, int], *, unreadable: list[Gap] | None
     ) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
-        with broker_errors(self.bootstrap):
+        async with broker_errors(self.connection):
             try:
                 found: Mapping[TopicPartition, Sequence[ConsumerRecord]] = await self._committed.getmany(
                     timeout_ms=POLL_MS
@@ -151,30 +152,34 @@ class Scanner:
 
 @asynccontextmanager
 async def open_scanner(settings: Settings) -> AsyncIterator[Scanner]:
-    """A connected scanner. Raises `Unreachable`."""
-    committed = _consumer(settings.kafka, "read_committed")
-    everything = _consumer(settings.kafka, "read_uncommitted")
+    """A connected scanner. Raises `Unreachable` and `SettingsError`."""
+    connection = connection_of(settings)
+    committed = _consumer(connection, "read_committed")
+    everything = _consumer(connection, "read_uncommitted")
     try:
-        with broker_errors(settings.kafka):
+        async with broker_errors(connection):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await committed.start()
                 await everything.start()
         patience_s = settings.transaction_timeout.total_seconds() + PATIENCE_S
-        yield Scanner(settings.kafka, patience_s, committed, everything)
+        yield Scanner(connection, patience_s, committed, everything)
     finally:
         for consumer in (committed, everything):
             await close(consumer)
 
 
-@contextmanager
-def broker_errors(bootstrap: str) -> Iterator[None]:
-    """Say of any error of the broker that it cannot be reached."""
+@asynccontextmanager
+async def broker_errors(connection: KafkaConnection) -> AsyncIterator[None]:
+    """Say of any error of the broker that it cannot be reached, or why it lets nobody in: `Unreachable`,
+    `KafkaRefused`."""
     try:
         yield
     except (KafkaError, TimeoutError, OSError) as err:
+        if refused := await find_refusal(connection):
+            raise refused from err
         raise Unreachable(
             "TICKETGATE_KAFKA",
-            f"the broker at {bootstrap} does not answer as it should ({err!r})",
+            f"the broker at {connection} does not answer as it should ({err!r})",
             "see what ails it, and try again",
         ) from err
 
@@ -188,9 +193,9 @@ async def close(consumer: AIOKafkaConsumer) -> None:
         pass  # nothing is lost with it
 
 
-def _consumer(bootstrap: str, isolation_level: str) -> AIOKafkaConsumer:
+def _consumer(connection: KafkaConnection, isolation_level: str) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connection.arguments(),
         group_id=None,
         enable_auto_commit=False,
         # Retention may pass a position while it is read; what is gone is no longer there to account for.

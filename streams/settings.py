@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
     model_validator,
 )
+from ticketgate.streams.kafka_settings import KafkaSettings, Key
 
 PREFIX = "TICKETGATE_"
 CONFIG_VARIABLE = "TICKETGATE_CONFIG"
@@ -60,10 +59,6 @@ def _duration(value: object) -> object:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
-
-
-class Key(SecretStr):
-    """A secret that is shown in no part, where a URL shows its host."""
 
 
 def _keys(value: object) -> object:
@@ -107,14 +102,9 @@ def _roles(value: object) -> object:
 Roles = Annotated[tuple[Role, ...], BeforeValidator(_roles)]
 
 
-class Settings(BaseModel):
+class Settings(KafkaSettings):
     """The settings of one process. Frozen; durations are `timedelta`, sizes bytes, paths relative to the process."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
-
-    kafka: str = Field(
-        "127.0.0.1:9092", description="Kafka bootstrap servers, comma-separated host:port", min_length=1
-    )
     redis: SecretStr = Field(
         SecretStr("redis://127.0.0.1:6379/0"), description="URL of the Redis or Valkey that holds the claims"
     )

@@ -92,8 +92,8 @@ class _ProducerOutput:
 class Transactions(_ProducerOutput):
     """Exactly once: the transactional producer of one input partition. Opening it fences its predecessor.
 
-    `new_producer` makes an AIOKafkaProducer with the connection's settings; `transactional_id` is
-    `{namespace}.{topic}.{partition}`; `commit_timeout_s` bounds one whole transaction.
+    `new_producer` makes an AIOKafkaProducer that knows the way to the broker, out of `options` and those given here;
+    `transactional_id` is `{namespace}.{topic}.{partition}`; `commit_timeout_s` bounds one whole transaction.
     """
 
     def __init__(
@@ -104,15 +104,15 @@ class Transactions(_ProducerOutput):
         transactional_id: str,
         transaction_timeout_s: float,
         commit_timeout_s: float,
-        new_producer: ProducerFactory = AIOKafkaProducer,
-        **connection: object,
+        new_producer: ProducerFactory,
+        **options: object,
     ) -> None:
         super().__init__(
             lambda: new_producer(
                 transactional_id=transactional_id,
                 transaction_timeout_ms=round(transaction_timeout_s * 1000),
                 request_timeout_ms=REQUEST_TIMEOUT_MS,
-                **connection,
+                **options,
             )
         )
         self._source = source
@@ -139,12 +139,10 @@ class OffsetCommit(_ProducerOutput):
         source: TopicPartition,
         consumer: AIOKafkaConsumer,
         commit_timeout_s: float,
-        new_producer: ProducerFactory = AIOKafkaProducer,
-        **connection: object,
+        new_producer: ProducerFactory,
+        **options: object,
     ) -> None:
-        super().__init__(
-            lambda: new_producer(acks="all", request_timeout_ms=REQUEST_TIMEOUT_MS, **connection)
-        )
+        super().__init__(lambda: new_producer(acks="all", request_timeout_ms=REQUEST_TIMEOUT_MS, **options))
         self._source = source
         self._consumer = consumer
         self._commit_timeout_s = commit_timeout_s

@@ -13,6 +13,7 @@ from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.cli.output import quiet_libraries
 from ticketgate.streams.cli.reader import read
 from ticketgate.streams.cli.span import Count, End, From, Until, parse_from, parse_until
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.settings import Settings
 
 
@@ -62,7 +63,7 @@ async def _consume(
     topic: str, start: From, until: Until, follow: bool, values: bool, settings: Settings
 ) -> None:
     out = sys.stdout.buffer
-    parts = read(bootstrap=settings.kafka, topic=topic, start=start, until=until, follow=follow)
+    parts = read(connection=connection_of(settings), topic=topic, start=start, until=until, follow=follow)
     async with aclosing(parts):
         async for records in parts:
             for record in records:

@@ -17,6 +17,7 @@ from ticketgate.streams.broker import admin_client
 from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.redis import open_redis
 from ticketgate.streams.cli.topics import require_topic
+from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.roles import role_topics
 from ticketgate.streams.salvage import UnreadableBatch, salvage
 from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
@@ -44,23 +45,24 @@ async def give_up(text: str, settings: Settings, *, is_ordered: bool) -> Unreada
     inputs = [role_topics(role, settings).source for role in get_args(Role)]
     if at.topic not in inputs:
         raise CommandError(f"{at} is on none of the topics that workers read: {', '.join(inputs)}")
-    async with admin_client(settings.kafka) as client:
+    connection = connection_of(settings)
+    async with admin_client(connection) as client:
         await require_topic(client, at.topic)
         (described,) = await client.describe_topics([at.topic])
     if at.partition not in {each["partition"] for each in described["partitions"]}:
         raise CommandError(f"{at.topic} has no partition {at.partition}")
-    found = await _look(at, settings.kafka)
+    found = await _look(at, connection)
     if is_ordered:
         async with open_redis(settings) as redis:
             await Skips(redis, Keys(settings.namespace)).order(at)
     return Unreadable(at, found.offsets, found.reason)
 
 
-async def _look(at: Coordinate, bootstrap: str) -> UnreadableBatch:
+async def _look(at: Coordinate, connection: KafkaConnection) -> UnreadableBatch:
     source = TopicPartition(at.topic, at.partition)
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=None, isolation_level="read_committed")
+    consumer = AIOKafkaConsumer(**connection.arguments(), group_id=None, isolation_level="read_committed")
     try:
-        with broker_errors(bootstrap):
+        async with broker_errors(connection):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await consumer.start()
                 first = (await consumer.beginning_offsets([source]))[source]

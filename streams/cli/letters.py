@@ -9,13 +9,14 @@ from aiokafka import ConsumerRecord
 from ticketgate.streams.cli.reader import read
 from ticketgate.streams.cli.span import Beginning, End
 from ticketgate.streams.dead_letters import Wanted, read_dead_letter
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.settings import Settings
 
 
 async def letters(settings: Settings, wanted: Wanted) -> AsyncGenerator[ConsumerRecord, None]:
     """The committed ones, each partition's in order. Raises `Unreachable` and `CommandError`."""
     parts = read(
-        bootstrap=settings.kafka,
+        connection=connection_of(settings),
         topic=settings.topic_dead_letter,
         start=Beginning(),
         until=End(),

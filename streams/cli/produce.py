@@ -19,6 +19,7 @@ from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, progress, quiet_libraries, say
 from ticketgate.streams.cli.sender import Sending, send
 from ticketgate.streams.cli.topics import require_topic
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.settings import Settings
 
 # Enough to see what is wrong with a file; the count says how many there are.
@@ -108,13 +109,14 @@ async def _produce(
     rate: float | None,
     sending: Sending,
 ) -> None:
-    async with admin_client(settings.kafka) as client:
+    connection = connection_of(settings)
+    async with admin_client(connection) as client:
         await require_topic(client, topic)
     lines = stream_lines(file) if total is None else _given(read_lines(file))
     with progress(f"to {topic}", total) as advance:
         await send(
             _records(lines, read, topic),
-            bootstrap=settings.kafka,
+            connection=connection,
             rate=rate,
             sending=sending,
             on_sent=advance,

@@ -16,6 +16,7 @@ from ticketgate.streams.broker import Unreachable, admin_client
 from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.span import Beginning, Count, End, From, Moment, Offsets, Until
 from ticketgate.streams.cli.topics import explain, require_topic
+from ticketgate.streams.kafka_connection import KafkaConnection
 
 # How soon it is seen that nothing but transaction markers is left.
 _POLL_MS = 200
@@ -28,19 +29,19 @@ CLOSE_TIMEOUT_S = 3.0
 
 
 async def read(
-    *, bootstrap: str, topic: str, start: From, until: Until, follow: bool
+    *, connection: KafkaConnection, topic: str, start: From, until: Until, follow: bool
 ) -> AsyncGenerator[list[ConsumerRecord], None]:
     """The records in parts, each partition's in order; with `follow` it goes on until `until` has its count.
 
     Raises `Unreachable`, or `CommandError` for a topic, partition or offset that is not there and for a record that
     cannot be read.
     """
-    async with admin_client(bootstrap) as client:
+    async with admin_client(connection) as client:
         await require_topic(client, topic)
         (described,) = await client.describe_topics([topic])
     partitions = [TopicPartition(topic, each["partition"]) for each in described["partitions"]]
     try:
-        async with _consumer(bootstrap) as consumer:
+        async with _consumer(connection) as consumer:
             ends = await _ends(consumer, partitions)
             starts = await _starts(consumer, start, ends)
             stops = await _at(consumer, until, ends) if isinstance(until, Moment) else ends
@@ -51,13 +52,13 @@ async def read(
                 async for records in parts:
                     yield records
     except KafkaError as err:
-        raise explain(err, bootstrap) from err
+        raise await explain(err, connection) from err
 
 
 @asynccontextmanager
-async def _consumer(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
+async def _consumer(connection: KafkaConnection) -> AsyncIterator[AIOKafkaConsumer]:
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connection.arguments(),
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="none",

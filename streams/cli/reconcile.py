@@ -121,12 +121,13 @@ async def _settle(settings: Settings, key: str, state: str, actor: str, reason: 
 @asynccontextmanager
 async def _reconciler(settings: Settings, ledger: Ledger, *, is_reading: bool) -> AsyncIterator[Reconciler]:
     """A reconciler that sends nothing; with the providers of the funnel file, where it reads. Errors of the broker
-    become `Unreachable`: what was settled is in the ledger then, and a worker announces it."""
+    become `Unreachable` or `KafkaRefused`: what was settled is in the ledger then, and a worker announces it."""
     from ticketgate.agents.effects.executor import Executor
     from ticketgate.agents.effects.reconcile import Reconciler
     from ticketgate.agents.funnel.funnel_file import FunnelFileError, load_funnel_file, open_providers
     from ticketgate.streams.case_records import ReceiptWriter
     from ticketgate.streams.effects_role import receipts_producer
+    from ticketgate.streams.kafka_connection import connection_of
     from ticketgate.streams.reconciling import ReceiptSender
     from ticketgate.streams.records import output_topics
     from ticketgate.streams.scanning import broker_errors
@@ -142,7 +143,7 @@ async def _reconciler(settings: Settings, ledger: Ledger, *, is_reading: bool) -
     writer = ReceiptWriter(output_topics(settings), settings.max_record_bytes)
     sender = ReceiptSender(writer, lambda: receipts_producer(settings))
     try:
-        with broker_errors(settings.kafka):
+        async with broker_errors(connection_of(settings)):
             yield Reconciler(
                 ledger,
                 Executor(ledger, providers or {}),

@@ -23,6 +23,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.structs import RecordMetadata
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.cli.envelope import Record
+from ticketgate.streams.kafka_connection import KafkaConnection
 
 # A broker that is there acknowledges in milliseconds, one that restarts is back in seconds.
 DELIVERY_TIMEOUT_S = 20.0
@@ -54,7 +55,7 @@ class Sending:
 async def send(
     records: AsyncIterator[tuple[int, str, Record]],
     *,
-    bootstrap: str,
+    connection: KafkaConnection,
     rate: float | None,
     sending: Sending,
     on_sent: Callable[[int], object],
@@ -64,7 +65,7 @@ async def send(
 
     The topics must exist. What `records` raises comes through, once what is under way has been awaited.
     """
-    async with _producer(bootstrap) as producer:
+    async with _producer(connection) as producer:
         under_way = _UnderWay(sending, on_sent)
         clock = asyncio.get_running_loop().time
         start = clock()
@@ -129,9 +130,9 @@ class _NoSuchPartition(Exception):
 
 
 @asynccontextmanager
-async def _producer(bootstrap: str) -> AsyncIterator[AIOKafkaProducer]:
+async def _producer(connection: KafkaConnection) -> AsyncIterator[AIOKafkaProducer]:
     producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap,
+        **connection.arguments(),
         acks="all",
         request_timeout_ms=round(DELIVERY_TIMEOUT_S * 1000),
         max_request_size=MAX_REQUEST_BYTES,

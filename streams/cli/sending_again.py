@@ -21,6 +21,7 @@ from ticketgate.streams.cli.resend import Held, Ready, prepare
 from ticketgate.streams.cli.sender import Sending, send
 from ticketgate.streams.cli.topics import require_topic
 from ticketgate.streams.dead_letters import Wanted
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
 
@@ -66,7 +67,7 @@ async def send_again(
             return done
         await send(
             prepared,
-            bootstrap=settings.kafka,
+            connection=connection_of(settings),
             rate=None,
             sending=done.sending,
             on_sent=lambda _: None,
@@ -108,7 +109,7 @@ def report(done: SentAgain, *, is_sent: bool, as_json: bool) -> int:
 
 async def _missing(settings: Settings) -> frozenset[str]:
     """The inputs that the broker does not have. Raises `CommandError` if `tickets` is one."""
-    async with admin_client(settings.kafka) as client:
+    async with admin_client(connection_of(settings)) as client:
         await require_topic(client, settings.topic_tickets)
         return frozenset(await missing_topics(client, [settings.topic_proposals]))
 

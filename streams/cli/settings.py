@@ -10,7 +10,8 @@ import click
 from pydantic import SecretStr
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.cli.output import print_json, print_table, say
-from ticketgate.streams.settings import CONFIG_VARIABLE, PREFIX, Key, Settings, load_settings, show_duration
+from ticketgate.streams.kafka_settings import Key
+from ticketgate.streams.settings import CONFIG_VARIABLE, PREFIX, Settings, load_settings, show_duration
 
 HIDDEN = "********"
 # What may stand behind an address without being a secret.

@@ -14,6 +14,8 @@ from ticketgate.streams.broker import Unreachable, admin_client
 from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries
+from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
+from ticketgate.streams.kafka_refusal import find_refusal
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import CreatedTopic, create_topics, missing_topics, topic_specs
 
@@ -54,12 +56,13 @@ def create(as_json: bool, settings: Settings) -> None:
 
 
 async def _create(settings: Settings) -> tuple[CreatedTopic, ...]:
-    async with admin_client(settings.kafka) as client:
+    connection = connection_of(settings)
+    async with admin_client(connection) as client:
         try:
             created = await create_topics(client, topic_specs(settings))
             await _until_usable(client, [each.name for each in created if each.is_new])
         except KafkaError as err:
-            raise explain(err, settings.kafka) from err
+            raise await explain(err, connection) from err
         return created
 
 
@@ -78,19 +81,19 @@ def _is_pending(topic: Mapping[str, Any]) -> bool:
     return bool(topic["error_code"]) or any(each["error_code"] for each in topic["partitions"])
 
 
-def explain(err: KafkaError, bootstrap: str) -> Exception:
+async def explain(err: KafkaError, connection: KafkaConnection) -> Exception:
     """What a person can do about a broker's error."""
     if err.retriable or isinstance(err, KafkaConnectionError):
-        return Unreachable(
+        return await find_refusal(connection) or Unreachable(
             "TICKETGATE_KAFKA",
-            f"the broker at {bootstrap} stopped answering ({err})",
+            f"the broker at {connection} stopped answering ({err})",
             "see what ails it, and try again",
         )
     if isinstance(err, InvalidReplicationFactorError):
         return CommandError(
             f"TICKETGATE_REPLICATION: {' '.join(str(err).split())}; set it to at most the number of brokers"
         )
-    return CommandError(f"the broker at {bootstrap} refused: {' '.join(str(err).split())}")
+    return CommandError(f"the broker at {connection} refused: {' '.join(str(err).split())}")
 
 
 async def require_topic(client: AIOKafkaAdminClient, name: str) -> None:

@@ -29,6 +29,7 @@ from ticketgate.streams.embedded.ground import (
     send,
 )
 from ticketgate.streams.embedded.worker import GateWorker
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.reading import read_committed
 from ticketgate.streams.settings import Guarantee, Settings
 
@@ -116,7 +117,7 @@ async def _outputs(settings: Settings, *, count: int) -> dict[Coordinate, list[O
     deadline = time.monotonic() + VISIBLE_TIMEOUT_S
     while True:
         found: dict[Coordinate, list[Outcome]] = defaultdict(list)
-        async for record in read_committed(settings.kafka, topics):
+        async for record in read_committed(connection_of(settings), topics):
             coordinate = Coordinate.parse((header(record.headers, COORDINATE) or b"").decode())
             found[coordinate].append(_read_output(record, coordinate))
         if len(found) >= count or time.monotonic() > deadline:

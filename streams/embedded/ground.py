@@ -18,6 +18,7 @@ from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.process import Part, PartMissing
 from ticketgate.streams.embedded.tansu import Tansu
 from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.settings import Guarantee, Settings, load_settings
 from ticketgate.streams.topics import create_topics, topic_specs
 
@@ -63,7 +64,7 @@ async def open_ground(say: Callable[[str], None]) -> AsyncIterator[Ground]:
         await asyncio.gather(*(stack.enter_async_context(running(part)) for part in (broker, valkey)))
         given = {"kafka": broker.bootstrap, "redis": valkey.url, "guarantee": guarantee}
         settings = load_settings(given, environment={}).settings
-        async with admin_client(settings.kafka) as client:
+        async with admin_client(connection_of(settings)) as client:
             await create_topics(client, topic_specs(settings))
         yield Ground(broker=name, guarantee=guarantee, given=given, settings=settings)
 
@@ -80,7 +81,7 @@ async def running(part: Part) -> AsyncIterator[None]:
 
 async def send(settings: Settings, topic: str, records: Sequence[Record]) -> list[Coordinate]:
     """Send all in order; where each lies."""
-    async with AIOKafkaProducer(bootstrap_servers=settings.kafka, acks="all") as producer:
+    async with AIOKafkaProducer(acks="all", **connection_of(settings).arguments()) as producer:
         sent = [
             await producer.send(topic, each.value, key=each.key, headers=list(each.headers))
             for each in records

@@ -30,6 +30,7 @@ from ticketgate.streams.effect_ledger import open_ledger
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.valkey import Valkey
 from ticketgate.streams.group import set_offsets
+from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.settings import Settings, load_settings
 
 from .conftest import Run
@@ -286,7 +287,9 @@ def test_a_lost_ledger_is_rebuilt_from_the_receipts_and_its_lanes_open_again(
     )
     asyncio.run(
         set_offsets(
-            settings.kafka, f"{settings.group}.effects", {TopicPartition(settings.topic_dispatch, 0): 1}
+            connection_of(settings),
+            f"{settings.group}.effects",
+            {TopicPartition(settings.topic_dispatch, 0): 1},
         )
     )
     book(settings, valkey, "k0")

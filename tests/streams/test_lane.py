@@ -25,7 +25,7 @@ from ticketgate.streams.opening import Start
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import OutputTopics, RecordWriter
-from ticketgate.streams.recovery import TABLE, Action, LaneFault, handling
+from ticketgate.streams.recovery import TABLE, Action, handling
 from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.ticket_work import TicketWork
@@ -51,7 +51,8 @@ class Scene:
         self.output, self.claims, self.decider = FakeOutput(), FakeClaims(), FakeDecider()
         self.readiness, self.hung = Readiness(), []
         self.positions: dict[Any, int] = {}
-        self.refusal: LaneFault | None = None
+        self.refusal: Exception | None = None
+        self.hidden_refusal: Exception | None = None
         topics = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
         writer, telemetry = RecordWriter(topics, 1_000_000, False), Telemetry()
         self.lane = Lane(
@@ -73,6 +74,7 @@ class Scene:
             positions=self.positions,
             readiness=self.readiness,
             is_member=self._member,
+            find_refusal=self._find_refusal,
             on_hang=self._on_hang,
         )
 
@@ -93,6 +95,9 @@ class Scene:
 
     async def _member(self) -> bool:
         return self.is_member
+
+    async def _find_refusal(self) -> Exception | None:
+        return self.hidden_refusal
 
     async def _on_hang(self, _: Any, hung: BatchHung) -> None:
         self.hung.append(hung.offsets)

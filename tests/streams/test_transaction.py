@@ -35,7 +35,6 @@ class Lane:
             transaction_timeout_s=60,
             commit_timeout_s=commit_timeout_s,
             new_producer=new,  # type: ignore[arg-type]
-            bootstrap_servers="b",
         )
 
 
