@@ -1,7 +1,7 @@
 """One role's place in its group: a consumer, and a lane for each partition that the group assigns to it.
 
-Promise: `run` stays in the group until it is cancelled; a consumer that cannot start is made anew, and /readyz says
-meanwhile that no broker answers. Source: DESIGN section 4.
+Promise: `run` stays in the group until it is cancelled; a consumer that cannot start, or is no longer let in, is
+made anew, and /readyz says meanwhile that no broker answers, or why it refuses. Source: DESIGN section 4.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ REPLAY: Mapping[Role, str] = {
 }
 # A consumer that could not start tries again after this.
 START_RETRY_S = 1.0
+# How often it is looked whether a consumer has lost its group's coordinator because the broker refuses it.
+WATCH_S = 5.0
 # A broker that is gone makes aiokafka's consumer try for ever to leave its group.
 CONSUMER_STOP_TIMEOUT_S = 5.0
 
@@ -100,39 +102,53 @@ class Consuming:
 
     async def run(self) -> None:
         """Join the group, and stay until cancelled."""
-        readiness, kafka = self._parts.readiness, self._kafka
         while True:
-            consumer: AIOKafkaConsumer | None = None
             try:
-                consumer = self._new_consumer()
-                await consumer.start()
-                self._consumer = consumer
-                self._positions = {}
-                self._assignment = Assignment(
-                    consumer,
-                    new_lane=self._new_lane,
-                    telemetry=self._parts.telemetry,
-                    readiness=readiness,
-                    topic=self.topics.source,
-                    on_assigned=lambda: readiness.work(self._part),
-                )
-                readiness.wait(self._part, "joining the group")
-                consumer.subscribe([self.topics.source], listener=self._assignment)
-                await asyncio.Event().wait()
+                await self._stay()
             except (KafkaError, OSError, SettingsError) as err:
-                refusal = err if isinstance(err, SettingsError) else await find_refusal(kafka)
-                if refusal is None:
-                    readiness.wait(self._part, f"no broker answers at {kafka}")
-                    log.warning("cannot consume from %s: %r; trying again", kafka, err)
-                    await asyncio.sleep(START_RETRY_S)
-                else:
-                    how = handling(refusal)
-                    readiness.wait(self._part, f"{how.cause}: {refusal}; {how.remedy}")
-                    log.error("cannot consume (%s): %s; %s", how.cause, refusal, how.remedy)
-                    await asyncio.sleep(REFUSAL_RETRY_S)
-            finally:
-                if consumer is not None:
-                    await _stop_consumer(consumer)
+                await self._wait_after(err)
+
+    async def _stay(self) -> None:
+        """Returns never. Raises aiokafka's errors and OSError before a lane began, and `SettingsError`."""
+        consumer = self._new_consumer()
+        try:
+            await consumer.start()
+            self._consumer = consumer
+            self._positions = {}
+            self._assignment = Assignment(
+                consumer,
+                new_lane=self._new_lane,
+                telemetry=self._parts.telemetry,
+                readiness=self._parts.readiness,
+                topic=self.topics.source,
+                on_assigned=lambda: self._parts.readiness.work(self._part),
+            )
+            self._parts.readiness.wait(self._part, "joining the group")
+            consumer.subscribe([self.topics.source], listener=self._assignment)
+            await self._watch(Membership(consumer))
+        finally:
+            await self.drain(0)
+            await _stop_consumer(consumer)
+
+    async def _watch(self, membership: Membership) -> None:
+        """Raise what keeps a consumer out that was let in before: of itself it would try for ever, and an idle lane
+        would not notice."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            if not membership.has_coordinator and (refusal := await find_refusal(self._kafka)):
+                raise refusal
+
+    async def _wait_after(self, err: Exception) -> None:
+        refusal = err if isinstance(err, SettingsError) else await find_refusal(self._kafka)
+        if refusal is None:
+            self._parts.readiness.wait(self._part, f"no broker answers at {self._kafka}")
+            log.warning("cannot consume from %s: %r; trying again", self._kafka, err)
+            await asyncio.sleep(START_RETRY_S)
+            return
+        how = handling(refusal)
+        self._parts.readiness.wait(self._part, f"{how.cause}: {refusal}; {how.remedy}")
+        log.error("cannot consume (%s): %s; %s", how.cause, refusal, how.remedy)
+        await asyncio.sleep(REFUSAL_RETRY_S)
 
     def _new_consumer(self) -> AIOKafkaConsumer:
         settings = self._parts.settings

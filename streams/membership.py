@@ -22,6 +22,11 @@ class Membership:
     def __init__(self, consumer: AIOKafkaConsumer) -> None:
         self._coordinator: Any = consumer._coordinator
 
+    @property
+    def has_coordinator(self) -> bool:
+        """Whether a coordinator is known; there is none while no broker can be reached."""
+        return self._coordinator.coordinator_id is not None
+
     async def is_member(self) -> bool:
         """Whether the group knows this worker, asked now: what was heard before the worker was stopped is stale."""
         async with asyncio.timeout(ASK_TIMEOUT_S):

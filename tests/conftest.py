@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from ticketgate.streams.embedded.kafka import Kafka
@@ -23,9 +24,14 @@ def _new_kafka(data: Path | None = None) -> Kafka:
     try:
         return Kafka(data=data)
     except PartMissing as err:
-        if os.environ.get(REQUIRE_KAFKA):
-            pytest.fail(f"{err} (and {REQUIRE_KAFKA} is set)")
-        pytest.skip(str(err))
+        require_or_skip(err)
+
+
+def require_or_skip(err: PartMissing) -> NoReturn:
+    """Skip the test for want of a broker, or fail it if one is required."""
+    if os.environ.get(REQUIRE_KAFKA):
+        pytest.fail(f"{err} (and {REQUIRE_KAFKA} is set)")
+    pytest.skip(str(err))
 
 
 @pytest.fixture(scope="session")

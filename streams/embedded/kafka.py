@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 from ticketgate.streams.embedded.java import find_jars, find_java
 from ticketgate.streams.embedded.process import (
@@ -82,6 +82,9 @@ class _Address:
 
 class KafkaNode(Part):
     """One broker, controller as well, of a cluster whose members are all started here."""
+
+    FORMAT_OPTIONS: ClassVar[Sequence[str]] = ()
+    """Further arguments of the tool that formats the storage."""
 
     def __init__(
         self,
@@ -163,6 +166,7 @@ class KafkaNode(Part):
             CLUSTER_ID,
             "-c",
             str(self._configuration),
+            *self.FORMAT_OPTIONS,
         )
         with self.log_file.open("ab") as out:
             code = subprocess.run(

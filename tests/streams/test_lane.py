@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError
 from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.tokens import LaneToken
 from ticketgate.streams import lane as lane_module
@@ -20,6 +20,7 @@ from ticketgate.streams.batch import BatchHung, ClaimingTaker
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.deciding import ScorerHung
 from ticketgate.streams.intake import ticket_reader
+from ticketgate.streams.kafka_refusal import KafkaRefused
 from ticketgate.streams.lane import Lane
 from ticketgate.streams.opening import Start
 from ticketgate.streams.partition import PartitionReader
@@ -222,6 +223,25 @@ async def test_a_commit_whose_reply_was_lost_is_not_repeated() -> None:
         await scene.until(lambda: scene.offsets == [2, 4])
 
     assert scene.emitted == ["T-0", "T-1", "T-2", "T-3"]
+
+
+async def test_a_broker_that_is_there_and_refuses_makes_the_lane_refuse() -> None:
+    scene = Scene()
+    scene.refusal = KafkaConnectionError("Unable to bootstrap")
+    scene.hidden_refusal = KafkaRefused("TICKETGATE_KAFKA_PASSWORD", "not taken", "set another")
+
+    async with scene.running():
+        await scene.until(lambda: "kafka_refused" in str(scene.readiness.reasons))
+
+        assert "TICKETGATE_KAFKA_PASSWORD: not taken; set another" in str(scene.readiness.reasons)
+
+
+async def test_a_broker_that_is_away_makes_the_lane_reopen() -> None:
+    scene = Scene()
+    scene.refusal = KafkaConnectionError("Unable to bootstrap")
+
+    async with scene.running():
+        await scene.until(lambda: "broker_away" in str(scene.readiness.reasons))
 
 
 async def test_a_worker_that_the_group_does_not_know_fences_nobody() -> None:
