@@ -61,8 +61,9 @@ async def admin_client(connection: KafkaConnection) -> AsyncIterator[AIOKafkaAdm
                 raise refused from err
             raise Unreachable(
                 "TICKETGATE_KAFKA",
-                f"no broker answers at {connection}",
-                "start it, or set the address it listens on",
+                f"no broker answers at {connection} by {connection.settings.kafka_security}",
+                # A listener of another kind just cuts the connection.
+                "start it, or set the address it listens on, and TICKETGATE_KAFKA_SECURITY as that listener is",
             ) from err
         yield client
     finally:

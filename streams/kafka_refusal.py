@@ -24,7 +24,10 @@ _OF_ANOTHER_NAME = frozenset({62, 64})
 
 
 class KafkaRefused(SettingsError):
-    """A broker and the settings disagree on who may connect, or how. It will not heal: a person must act."""
+    """A broker and the settings disagree on who may connect, or how. It will not heal: a person must act.
+
+    Whatever raises `Unreachable` for a broker raises this instead where a broker is there and refuses.
+    """
 
 
 async def find_refusal(connection: KafkaConnection) -> SettingsError | None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ticketgate.streams.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -61,13 +62,27 @@ def test_the_check_that_the_readme_shows_prints_what_it_says(tmp_path: Path) -> 
 
 
 def test_the_policy_that_the_readme_shows_loads(tmp_path: Path) -> None:
-    (policy,) = [block for kind, block in BLOCKS if kind == "toml"]
+    (policy,) = [block for kind, block in BLOCKS if kind == "toml" and "kafka_security" not in block]
     (tmp_path / "policy.toml").write_text(policy)
     (tmp_path / "answers.json").write_text("{}")
 
     ran = run("check", str(tmp_path / "answers.json"), "--policy", str(tmp_path / "policy.toml"))
 
     assert ran.returncode == 3, ran.stderr
+
+
+def test_the_settings_that_the_readme_shows_are_taken(tmp_path: Path) -> None:
+    (given,) = [block for kind, block in BLOCKS if kind == "toml" and "kafka_security" in block]
+    (tmp_path / "ticketgate.toml").write_text(given)
+
+    loaded = load_settings(
+        environment={
+            "TICKETGATE_CONFIG": str(tmp_path / "ticketgate.toml"),
+            "TICKETGATE_KAFKA_PASSWORD": "s3cret",
+        }
+    )
+
+    assert loaded.settings.kafka_security == "sasl_ssl"
 
 
 @pytest.mark.parametrize("code", [block for kind, block in BLOCKS if kind == "python"])
