@@ -50,6 +50,28 @@ def test_a_password_is_shown_in_neither_form(ticketgate: Run, monkeypatch: pytes
     assert b"s3cret" not in table.out + data.out
 
 
+def test_passwords_on_the_way_to_kafka_are_hidden_whole(
+    ticketgate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {
+        "SECURITY": "sasl_ssl",
+        "SASL": "plain",
+        "USER": "alice",
+        "PASSWORD": "kafka://s3cret",
+        "CERTIFICATE": "c.pem",
+        "KEY": "k.pem",
+        "KEY_PASSWORD": "s3cret-too",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(f"TICKETGATE_KAFKA_{name}", value)
+
+    table, data = ticketgate("settings"), ticketgate("settings", "--json")
+
+    rows = {row["name"]: row["value"] for row in data.lines[0]}
+    assert rows["TICKETGATE_KAFKA_PASSWORD"] == rows["TICKETGATE_KAFKA_KEY_PASSWORD"] == HIDDEN
+    assert b"s3cret" not in table.out + data.out
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
