@@ -57,8 +57,7 @@ class Lane:
     """One partition's lane. Its owner awaits `run`; `drain` lets the batch under way finish, cancelling does not.
 
     `is_member` asks the group whether this worker still belongs to it; `find_refusal` asks a broker that seems away
-    whether it refuses us; `on_hang` ends the process, after it wrote down
-    which tickets it hung on.
+    whether it refuses us; `on_hang` ends the process, after it wrote down which tickets it hung on.
     """
 
     def __init__(
