@@ -12,6 +12,8 @@ JARS := deploy/kafka/target/lib
 KAFKA_DATA ?= deploy/kafka/target/data
 REDIS_DATA ?= deploy/kafka/target/redis
 PACKAGES := codecs store agents streams
+# Test processes at once; 0 runs all in one.
+JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -22,7 +24,7 @@ help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
 	@echo 'make demo-funnel  propose sample payments to the funnel, beside an example bank; shows what came of each'
 	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
-	@echo 'make lint|types|unit   the parts of make test'
+	@echo 'make lint|types|unit   the parts of make test; JOBS=$(JOBS) test processes at once'
 	@echo 'make chaos        the long tests: storms of faults on real brokers, 10,000 interleavings, 50,000 examples'
 	@echo 'make bench        the comparisons of tests/bench/README.md'
 	@echo 'make conformance  the System One conformance suite against `ticketgate serve`; keeps its report'
@@ -86,8 +88,9 @@ types: install
 	cd tests && ../$(BIN)/mypy $(PACKAGES:%=-p ticketgate.%)
 	$(BIN)/pyright
 
+# Most of the time goes by in waiting for processes, so files run side by side, each process with a broker of its own.
 unit: install
-	$(BIN)/pytest -m 'not chaos'
+	$(BIN)/pytest -m 'not chaos' -n $(JOBS) --dist loadfile
 
 # Each prints a table; tests/bench/README.md has what they printed and what it shows. About half an hour.
 bench: install kafka-jars
