@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aiokafka import ConsumerRecord, TopicPartition
@@ -23,7 +23,7 @@ from ticketgate.streams.inputs import Input
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.outcomes import Outcomes
 from ticketgate.streams.records import OutputTopics, output_topics
-from ticketgate.streams.scanning import Gap, Scanner, open_scanner
+from ticketgate.streams.scanning import Gap, Progress, Scanner, open_scanner, read_all
 from ticketgate.streams.settings import Settings
 
 
@@ -33,10 +33,6 @@ class Audit:
 
     report: AuditReport
     without_redis: str | None
-
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is read, how many of its offsets are done, and how many there are."""
 
 
 async def run_audit(settings: Settings, of: Input, *, progress: Progress) -> Audit:
@@ -72,12 +68,11 @@ async def run_audit(settings: Settings, of: Input, *, progress: Progress) -> Aud
             read=of.read,
             claim_ttl_ms=claim_ttl_ms,
         )
-        done, total = 0, _size(inputs)
         gaps: list[Gap] = []
-        async for records in scanner.read(inputs, unreadable=gaps):  # 4
+        async for records in read_all(
+            scanner, inputs, what="inputs", progress=progress, unreadable=gaps
+        ):  # 4
             accounting.add(records)
-            done += len(records)
-            progress("inputs", done, total)
         for gap in gaps:
             accounting.pass_over(gap.source.partition, gap.offsets)
     return Audit(accounting.report(), without_redis)
@@ -93,14 +88,11 @@ async def _read_outputs(
 ) -> OutputsSince:
     """Fill `outcomes`; returns since when the outputs are whole."""
     oldest: dict[TopicPartition, int] = {}
-    done, total = 0, _size(extents)
-    async for records in scanner.read(extents):
+    async for records in read_all(scanner, extents, what="outputs", progress=progress):
         first: ConsumerRecord = records[0]
         oldest.setdefault(TopicPartition(first.topic, first.partition), first.timestamp)
         for record in records:
             outcomes.add(record)
-        done += len(records)
-        progress("outputs", done, total)
     now = round(time.time() * 1000)
     # A partition that retention emptied tells nothing of any age.
     cut = {each: oldest.get(each, now) for each, offsets in extents.items() if offsets.start > 0}
@@ -122,7 +114,3 @@ async def _read_voids(
         return {}, str(err)
     finally:
         await redis.aclose()
-
-
-def _size(extents: Mapping[TopicPartition, range]) -> int:
-    return sum(len(offsets) for offsets in extents.values())

@@ -24,7 +24,6 @@ from ticketgate.store.conditions import ConditionFailed, bind_identity
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import Position, raise_marks, read_marks
 from ticketgate.store.rebuild import Conflict, wait_for_replicas
-from ticketgate.streams.audit_run import Progress
 from ticketgate.streams.broker import admin_client, describe
 from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.decided import Evidence
@@ -33,7 +32,7 @@ from ticketgate.streams.inputs import Input, input_of, outputs_of
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.records import output_topics
 from ticketgate.streams.restoring import Restoring
-from ticketgate.streams.scanning import Scanner, broker_errors, open_scanner
+from ticketgate.streams.scanning import Progress, Scanner, broker_errors, open_scanner, read_all
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
 from ticketgate.streams.walk import decided_in
@@ -94,14 +93,11 @@ async def rebuild_claims(
         since = {place: offset or 0 for each in sources for place, offset in each.committed.items()}
         evidence = Evidence(topics, since=since)
         restoring = Restoring(settings, redis, keys, inputs=[each.topic for each in inputs], dry_run=dry_run)
-        done, total = 0, sum(len(offsets) for offsets in extents.values())
-        async for records in scanner.read(extents):  # 3
+        async for records in read_all(scanner, extents, what="outputs", progress=progress):  # 3
             for record in records:
                 evidence.add(record)
             if records[0].topic != topics.dead_letter:
                 await restoring.add(records)
-            done += len(records)
-            progress("outputs", done, total)
         await restoring.finish()
         marks = [
             mark

@@ -20,20 +20,20 @@ from itertools import islice
 
 from aiokafka import ConsumerRecord, TopicPartition
 from redis.asyncio import Redis
+from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.receipt import EffectReceipt, decode_receipt
 from ticketgate.store.conditions import bind_identity
 from ticketgate.store.keys import Keys
 from ticketgate.store.ledger_rebuild import Remembered, RestoredEffects, is_still_open, restore
 from ticketgate.store.marks import Position, raise_marks
 from ticketgate.store.rebuild import wait_for_replicas
-from ticketgate.streams.audit_run import Progress
 from ticketgate.streams.broker import describe_broker
 from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.dispatched import take_in_dispatched
 from ticketgate.streams.group import committed_offsets, require_no_members
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.roles import role_topics
-from ticketgate.streams.scanning import Scanner, open_scanner
+from ticketgate.streams.scanning import Progress, Scanner, open_scanner, read_all
 from ticketgate.streams.settings import Settings, ledger_ttl
 
 # Entries in one round trip to Redis.
@@ -103,7 +103,7 @@ class _LastReceipts:
             return
         receipt = decode_receipt(record.value, max_bytes=max(self._max_bytes, len(record.value)))
         if not isinstance(receipt, EffectReceipt):
-            self.unreadable += not hasattr(receipt, "to_json")
+            self.unreadable += isinstance(receipt, Malformed)
             return
         self.receipts += 1
         # A collision's receipt has sequence 0: what stands under the key is another effect.
@@ -115,12 +115,9 @@ class _LastReceipts:
 async def _last_receipts(settings: Settings, scanner: Scanner, progress: Progress) -> _LastReceipts:
     extents = await scanner.extents(await scanner.partitions(settings.topic_receipts))
     found = _LastReceipts(settings.max_record_bytes)
-    done, total = 0, sum(len(offsets) for offsets in extents.values())
-    async for records in scanner.read(extents):
+    async for records in read_all(scanner, extents, what="receipts", progress=progress):
         for record in records:
             found.add(record)
-        done += len(records)
-        progress("receipts", done, total)
     return found
 
 

@@ -22,7 +22,6 @@ from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed, bind_identity
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import Marks, Position, lower_committed, raise_marks, read_marks
-from ticketgate.streams.audit_run import Progress
 from ticketgate.streams.broker import describe_broker
 from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.decided import Evidence
@@ -30,7 +29,7 @@ from ticketgate.streams.group import committed_offsets, require_no_members, set_
 from ticketgate.streams.inputs import Input, Source
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.records import output_topics
-from ticketgate.streams.scanning import Scanner, open_scanner
+from ticketgate.streams.scanning import Progress, Scanner, open_scanner, read_all
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.walk import decided_in
 
@@ -254,12 +253,9 @@ async def _read_evidence(
 ) -> Evidence:
     extents = await scanner.extents(await scanner.partitions(*of.outputs))
     evidence = Evidence(output_topics(settings), since=targets)
-    done, total = 0, sum(len(offsets) for offsets in extents.values())
-    async for records in scanner.read(extents):
+    async for records in read_all(scanner, extents, what="outputs", progress=progress):
         for record in records:
             evidence.add(record)
-        done += len(records)
-        progress("outputs", done, total)
     return evidence
 
 

@@ -9,7 +9,7 @@ there. Reading waits instead for the transactions that are open, which the broke
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -22,6 +22,9 @@ from ticketgate.streams.kafka_refusal import find_refusal
 from ticketgate.streams.salvage import UnreadableBatch, is_about_bytes, salvage
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is read, how many of its offsets are done, and how many there are."""
 
 POLL_MS = 500
 # What the broker knows without waiting comes in milliseconds, from one that restarts in seconds; aiokafka has no limit.
@@ -148,6 +151,22 @@ class Scanner:
             return ()
         self._committed.seek(source, salvaged.next_offset)
         return salvaged.records
+
+
+async def read_all(
+    scanner: Scanner,
+    ranges: Mapping[TopicPartition, range],
+    *,
+    what: str,
+    progress: Progress,
+    unreadable: list[Gap] | None = None,
+) -> AsyncIterator[Sequence[ConsumerRecord]]:
+    """As `Scanner.read`, and tells of each part once it was taken: `what` is read."""
+    done, total = 0, sum(len(offsets) for offsets in ranges.values())
+    async for records in scanner.read(ranges, unreadable=unreadable):
+        yield records
+        done += len(records)
+        progress(what, done, total)
 
 
 @asynccontextmanager
