@@ -20,7 +20,8 @@ from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.reconciling import ReceiptSender, reconcile_forever
 from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.settings import Settings
-from ticketgate.streams.takers import TakerParts, effect_taker
+from ticketgate.streams.takers import TakerParts
+from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import REQUEST_TIMEOUT_MS
 
 
@@ -33,11 +34,11 @@ class EffectsRole:
     ledger: Ledger
     providers: OpenProviders
     sender: ReceiptSender
-    parts: TakerParts
+    telemetry: Telemetry
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        await reconcile_forever(self.reconciler, self.ledger, self.parts.telemetry)
+        await reconcile_forever(self.reconciler, self.ledger, self.telemetry)
 
     async def close(self) -> None:
         """Let go of the providers and the producer."""
@@ -62,8 +63,18 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
         return await second_look.at(entry.order)
 
     reconciler = Reconciler(ledger, executor, judge_again=judge_again, announce=sender.announce)
-    taker = effect_taker(parts, file, executor, second_look)
-    return EffectsRole(taker, reconciler, ledger, providers, sender, parts)
+    taker = EffectTaker(
+        tools=file.tools,
+        executor=executor,
+        second_look=second_look,
+        mark_committed=ledger.mark_committed,
+        receipts=writer,
+        writer=parts.writer,
+        telemetry=parts.telemetry,
+        max_bytes=settings.max_record_bytes * 2,
+        tracing=parts.tracing,
+    )
+    return EffectsRole(taker, reconciler, ledger, providers, sender, parts.telemetry)
 
 
 def receipts_producer(settings: Settings) -> AIOKafkaProducer:

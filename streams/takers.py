@@ -1,4 +1,4 @@
-"""The taker of each role, made from what a process shares."""
+"""The takers of claimed inputs, made from what a process shares; effects_role.py makes the effects'."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from functools import partial
 
 from redis.asyncio import Redis
 from ticketgate.agents.decide import Decision
-from ticketgate.agents.effects.executor import Executor
 from ticketgate.agents.funnel.catalogue import Catalogue
-from ticketgate.agents.funnel.funnel_file import FunnelFile
 from ticketgate.codecs.proposal import Proposal
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.store.attempts import AttemptHistory
@@ -19,17 +17,14 @@ from ticketgate.store.claims import Claims
 from ticketgate.store.clock import redis_now
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import mark_committed
 from ticketgate.streams.batch import ClaimingTaker
-from ticketgate.streams.case_records import CaseWriter, ReceiptWriter
+from ticketgate.streams.case_records import CaseWriter
 from ticketgate.streams.deciding import Decider, ReportingDecider
-from ticketgate.streams.effect_taker import EffectTaker
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.intake import proposal_reader, ticket_reader
 from ticketgate.streams.proposal_work import JudgedCase, ProposalWork
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import RecordWriter
-from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.ticket_work import TicketWork
@@ -92,24 +87,6 @@ def propose_taker(
         writer=parts.writer,
         telemetry=parts.telemetry,
         now=utc_now,
-        tracing=parts.tracing,
-    )
-
-
-def effect_taker(
-    parts: TakerParts, file: FunnelFile, executor: Executor, second_look: SecondLook
-) -> EffectTaker:
-    """Dispatched decisions to effects."""
-    settings = parts.settings
-    return EffectTaker(
-        tools=file.tools,
-        executor=executor,
-        second_look=second_look,
-        mark_committed=partial(mark_committed, parts.redis, parts.keys),
-        receipts=ReceiptWriter(parts.writer.topics, settings.max_record_bytes),
-        writer=parts.writer,
-        telemetry=parts.telemetry,
-        max_bytes=settings.max_record_bytes * 2,
         tracing=parts.tracing,
     )
 
