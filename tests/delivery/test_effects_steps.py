@@ -28,17 +28,23 @@ def effects(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield effects
 
 
+CREATED = ("created",)
+READ = ("verified_by_readback",)
+# A reconciler asks while a new lane, given the same record again, reads back: either may be the first to know.
+RACED = CREATED + READ
+
+
 @dataclass(frozen=True)
 class Step:
     """Where a worker is struck. posts: requests that the provider had got by then, and in the end; sends: in the end,
-    by the receipt; what the ledger counts as sent may never have left. status: how the effect is known in the end.
+    by the receipt; what the ledger counts as sent may never have left. statuses: how the effect may be known in the end.
     is_long: left to `make chaos`."""
 
     at: str
     nth: int = 1
     posts: tuple[int, int] = (0, 1)
     sends: int = 1
-    status: str = "created"
+    statuses: tuple[str, ...] = CREATED
     is_long: bool = False
 
     @property
@@ -57,7 +63,6 @@ def steps_of(steps: tuple[Step, ...]) -> pytest.MarkDecorator:
     )
 
 
-READ = "verified_by_readback"
 LANE = (
     Step("before ledger.prepare", is_long=True),
     Step("after ledger.prepare"),
@@ -66,10 +71,10 @@ LANE = (
     Step("after lookup.world", is_long=True),
     Step("before ledger.begin_send", is_long=True),
     # From here on it may have been sent, for all that anybody knows: found absent, it is sent a second time.
-    Step("after ledger.begin_send", sends=2),
-    Step("before port.execute", sends=2),
-    Step("after port.execute", posts=(1, 1), status=READ),
-    Step("after port.read_back", posts=(1, 1), status=READ, is_long=True),
+    Step("after ledger.begin_send", sends=2, statuses=RACED),
+    Step("before port.execute", sends=2, statuses=RACED),
+    Step("after port.execute", posts=(1, 1), statuses=READ),
+    Step("after port.read_back", posts=(1, 1), statuses=READ, is_long=True),
     Step("after ledger.settle", posts=(1, 1)),
     Step("before kafka.commit", nth=2, posts=(1, 1)),  # of what became of it, with the offset
     Step("after kafka.commit", nth=2, posts=(1, 1), is_long=True),
@@ -101,8 +106,8 @@ RECONCILER = (
     Step("after ledger.tell", posts=(1, 2), sends=2, is_long=True),
     Step("after announce", nth=2, posts=(1, 2), sends=2, is_long=True),  # that it is prepared again
     Step("before ledger.begin_send", nth=2, posts=(1, 2), sends=2, is_long=True),
-    Step("after port.execute", nth=2, posts=(2, 2), sends=2, status=READ),
-    Step("after port.read_back", nth=3, posts=(2, 2), sends=2, status=READ, is_long=True),
+    Step("after port.execute", nth=2, posts=(2, 2), sends=2, statuses=READ),
+    Step("after port.read_back", nth=3, posts=(2, 2), sends=2, statuses=READ, is_long=True),
     Step("after ledger.settle", nth=2, posts=(2, 2), sends=2),
     Step("after announce", nth=3, posts=(2, 2), sends=2, is_long=True),
     Step("after ledger.tell", nth=2, posts=(2, 2), sends=2, is_long=True),
@@ -216,11 +221,11 @@ STOPPED = (
     Step("after kafka.commit", is_long=True),
     Step("before ledger.begin_send", is_long=True),
     # Woken, it does not send what others have been looking for meanwhile.
-    Step("after ledger.begin_send", sends=2),
+    Step("after ledger.begin_send", sends=2, statuses=RACED),
     # Nothing keeps it from sending here: under the same key, to a provider that is idempotent by key.
-    Step("before port.execute", posts=(0, 2), sends=2),
-    Step("after port.execute", posts=(1, 1), status=READ, is_long=True),
-    Step("before ledger.settle", posts=(1, 1), status=READ, is_long=True),
+    Step("before port.execute", posts=(0, 2), sends=2, statuses=RACED),
+    Step("after port.execute", posts=(1, 1), statuses=READ, is_long=True),
+    Step("before ledger.settle", posts=(1, 1), statuses=READ, is_long=True),
     Step("before kafka.commit", nth=2, posts=(1, 1), is_long=True),
 )
 
@@ -251,7 +256,7 @@ STOPPED_RECONCILER = (
     Step("after ledger.take_due", posts=(1, 2), sends=2, is_long=True),
     Step("after announce", nth=2, posts=(1, 2), sends=2, is_long=True),
     # Nobody sends a third time; woken, it sends what it was about to.
-    Step("before port.execute", nth=2, posts=(1, 2), sends=2, status=READ),
+    Step("before port.execute", nth=2, posts=(1, 2), sends=2, statuses=READ),
 )
 
 
@@ -267,7 +272,7 @@ def test_a_worker_that_stands_still_while_it_reconciles(effects: SteppedEffects,
     effects.wait_struck(zombie, signal.SIGSTOP)
     effects.relieve()
     # Before it wakes, its successor is as far as it can get.
-    if step.status == READ:
+    if step.statuses == READ:
         wait_absent_for_good(effects, case_id)
     else:
         effects.effect(case_id, "committed")
@@ -286,11 +291,8 @@ def assert_committed(effects: SteppedEffects, case_id: str, step: Step) -> None:
     paid = effects.bank.account(key_of(case_id))
     assert len(paid.transfers) == 1
     assert paid.posts == step.posts[1]
-    assert (receipt["status"], receipt["sends"], receipt["provider_id"]) == (
-        step.status,
-        step.sends,
-        paid.transfers[0],
-    )
+    assert receipt["status"] in step.statuses
+    assert (receipt["sends"], receipt["provider_id"]) == (step.sends, paid.transfers[0])
     assert_consistent(each for each in effects.records("receipts") if effect_of(case_id)(each))
 
 
