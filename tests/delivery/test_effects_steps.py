@@ -37,7 +37,7 @@ RACED = CREATED + READ
 @dataclass(frozen=True)
 class Step:
     """Where a worker is struck. posts: requests that the provider had got by then, and in the end; sends: in the end,
-    by the receipt; what the ledger counts as sent may never have left. statuses: how the effect may be known in the end.
+    by the receipt; what the ledger counts as sent may never have left. statuses: how the effect may be known at last.
     is_long: left to `make chaos`."""
 
     at: str
