@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
 
 from aiokafka.admin import AIOKafkaAdminClient
 from redis.asyncio import Redis
@@ -16,8 +17,8 @@ from ticketgate.store.conditions import ConditionFailed, bind_identity, check_se
 from ticketgate.store.keys import Keys
 from ticketgate.streams.broker import admin_client, describe
 from ticketgate.streams.kafka_connection import connection_of
-from ticketgate.streams.roles import RoleTopics, role_topics
-from ticketgate.streams.settings import Role, Settings, ledger_ttl, show_duration
+from ticketgate.streams.roles import RoleTerms, role_terms
+from ticketgate.streams.settings import Role, Settings, show_duration
 from ticketgate.streams.topics import missing_topics, topic_config
 
 log = logging.getLogger(__name__)
@@ -29,10 +30,10 @@ MEMORY_S = 5.0
 class Conditions:
     """The conditions of one role. Shared by its lanes in a process."""
 
-    def __init__(self, settings: Settings, redis: Redis, topics: RoleTopics) -> None:
+    def __init__(self, settings: Settings, redis: Redis, terms: RoleTerms) -> None:
         self._settings = settings
         self._redis = redis
-        self._topics = topics
+        self._terms = terms
         self._lock = asyncio.Lock()
         self._held_until = 0.0
         self._has_warned = False
@@ -63,11 +64,11 @@ class Conditions:
                 "the broker is Apache Kafka 4.3 or newer: unless KAFKA-20734 is mended in it, a transaction may be torn"
                 " apart when all replicas of a partition are down at once; use 4.0 to 4.2, or replication 3"
             )
-        identity = namespace_identity(settings, self._topics.role, cluster=broker.cluster)
+        identity = namespace_identity(settings, self._terms.role, cluster=broker.cluster)
         await bind_identity(self._redis, Keys(settings.namespace), identity)
 
     async def _check_topics(self, client: AIOKafkaAdminClient) -> None:
-        settings, source, outputs = self._settings, self._topics.source, self._topics.outputs
+        settings, source, outputs = self._settings, self._terms.source, self._terms.outputs
         missing = await missing_topics(client, (source, *outputs))
         if missing:
             raise ConditionFailed(f"no topic {', '.join(missing)}", "run `ticketgate topics create`")
@@ -78,7 +79,8 @@ class Conditions:
                 f"topic {source} is compacted, which drops records unread",
                 "set its cleanup.policy to delete",
             )
-        self._check_retention(config)
+        if settings.guarantee == "exactly_once":
+            check_retention(self._terms, config)
         largest = min(
             (int(limit["max.message.bytes"]) for limit in limits if "max.message.bytes" in limit),
             default=None,
@@ -89,42 +91,32 @@ class Conditions:
                 f"set it to at most {largest}, or raise max.message.bytes of the output topics",
             )
 
-    def _check_retention(self, config: dict[str, str]) -> None:
-        """What keeps a key from taking effect twice must outlive every record that could make it."""
-        settings, source = self._settings, self._topics.source
-        if settings.guarantee != "exactly_once" or "retention.ms" not in config:
-            return
-        is_effects = self._topics.role == "effects"
-        what = "ledger entries" if is_effects else "claims"
-        wanted = settings.outputs_retention if is_effects else settings.tickets_retention
-        kept_ms = int(config["retention.ms"])
-        if kept_ms < 0:
-            raise ConditionFailed(
-                f"topic {source} keeps records for ever, and {what} do not live that long",
-                f"set its retention.ms, for example to {round(wanted.total_seconds() * 1000)}",
-            )
-        read_again_ms = kept_ms + int(config.get("segment.ms", 0))
-        if is_effects:
-            if ledger_ttl(settings).total_seconds() * 1000 < read_again_ms:
-                raise ConditionFailed(
-                    f"ledger entries live {show_duration(ledger_ttl(settings))}, and topic {source} keeps records for"
-                    f" {read_again_ms / 86_400_000:.1f} days (retention.ms + segment.ms)",
-                    "raise TICKETGATE_OUTPUTS_RETENTION, which they live by, or shorten the topic's",
-                )
-            return
-        needed_ms = read_again_ms + settings.duplicate_horizon.total_seconds() * 1000
-        if settings.claim_ttl.total_seconds() * 1000 < needed_ms:
-            raise ConditionFailed(
-                f"TICKETGATE_CLAIM_TTL is {show_duration(settings.claim_ttl)}, and a record can be read or sent again"
-                f" for {needed_ms / 86_400_000:.1f} days (retention.ms + segment.ms of {source}"
-                " + TICKETGATE_DUPLICATE_HORIZON)",
-                "raise it, or shorten what it must outlive",
-            )
+
+def check_retention(terms: RoleTerms, config: Mapping[str, str]) -> None:
+    """What keeps a record from taking effect twice must outlive every record that could. config: the source's.
+
+    Raises `ConditionFailed`."""
+    if "retention.ms" not in config:
+        return
+    source, kept, retention_ms = terms.source, terms.kept, int(config["retention.ms"])
+    if retention_ms < 0:
+        raise ConditionFailed(
+            f"topic {source} keeps records for ever, and {kept.what} do not live that long",
+            f"set its retention.ms, for example to {round(terms.retention.total_seconds() * 1000)}",
+        )
+    needed_ms = retention_ms + int(config.get("segment.ms", 0)) + kept.sent_again.total_seconds() * 1000
+    if kept.lives.total_seconds() * 1000 < needed_ms:
+        sent_again = " + TICKETGATE_DUPLICATE_HORIZON" if kept.sent_again else ""
+        raise ConditionFailed(
+            f"{kept.what} live {show_duration(kept.lives)}, and a record of {source} can come again for"
+            f" {needed_ms / 86_400_000:.1f} days (the topic's retention.ms + segment.ms{sent_again})",
+            f"raise {kept.lives_by}, which they live by, or shorten what they must outlive",
+        )
 
 
 def namespace_identity(settings: Settings, role: Role, *, cluster: str) -> dict[str, str]:
     """What the namespace is bound to once a role is at work in it."""
     identity = identity_of(cluster=cluster, group=settings.group, topics=[settings.topic_tickets])
     if role != "decide":
-        identity[f"topic of {role}"] = role_topics(role, settings).source
+        identity[f"topic of {role}"] = role_terms(role, settings).source
     return identity

@@ -31,8 +31,8 @@ from ticketgate.streams.opening import Opening
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.recovery import handling
-from ticketgate.streams.roles import RoleTopics
-from ticketgate.streams.settings import Role, Settings, SettingsError
+from ticketgate.streams.roles import RoleTerms
+from ticketgate.streams.settings import Settings, SettingsError
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import OffsetCommit, Output, Transactions
 
@@ -40,17 +40,6 @@ log = logging.getLogger(__name__)
 
 # The group's other members wait this long for a worker to hand its lanes over (assignment.py needs 8 s at most).
 REBALANCE_TIMEOUT_MS = 30_000
-# Effects of one case follow one another, each with its provider's time-out: a batch of them is small, and takes as long
-# as it takes. Heartbeats tell that the worker lives.
-EFFECTS_BATCH = 16
-EFFECTS_POLL_INTERVAL_MS = 3_600_000
-POLL_INTERVAL_MS = 300_000
-# The command that sets a role's offsets.
-REPLAY: Mapping[Role, str] = {
-    "decide": "replay",
-    "propose": "replay --of proposals",
-    "effects": "replay --of dispatch",
-}
 # A consumer that could not start tries again after this.
 START_RETRY_S = 1.0
 # How often it is looked whether a consumer has lost its group's coordinator because the broker refuses it.
@@ -77,17 +66,16 @@ class LaneParts:
 class Consuming:
     """The lanes of one role. `taker` takes their batches."""
 
-    def __init__(self, topics: RoleTopics, *, taker: BatchTaker, parts: LaneParts) -> None:
-        self.topics = topics
+    def __init__(self, terms: RoleTerms, *, taker: BatchTaker, parts: LaneParts) -> None:
+        self.terms = terms
         self._kafka = connection_of(parts.settings)
-        self._is_effects = topics.role == "effects"
         self._taker = taker
         self._parts = parts
-        self._conditions = Conditions(parts.settings, parts.redis, topics)
+        self._conditions = Conditions(parts.settings, parts.redis, terms)
         self._consumer: AIOKafkaConsumer | None = None
         self._assignment: Assignment | None = None
         self._positions: dict[TopicPartition, int] = {}
-        self._part = "kafka" if topics.role == "decide" else f"kafka {topics.source}"
+        self._part = "kafka" if terms.role == "decide" else f"kafka {terms.source}"
         parts.readiness.wait(self._part, "starting")
 
     @property
@@ -120,11 +108,11 @@ class Consuming:
                 new_lane=self._new_lane,
                 telemetry=self._parts.telemetry,
                 readiness=self._parts.readiness,
-                topic=self.topics.source,
+                topic=self.terms.source,
                 on_assigned=lambda: self._parts.readiness.work(self._part),
             )
             self._parts.readiness.wait(self._part, "joining the group")
-            consumer.subscribe([self.topics.source], listener=self._assignment)
+            consumer.subscribe([self.terms.source], listener=self._assignment)
             await self._watch(Membership(consumer))
         finally:
             await self.drain(0)
@@ -155,7 +143,7 @@ class Consuming:
         session_ms = round(settings.session_timeout.total_seconds() * 1000)
         return AIOKafkaConsumer(
             **self._kafka.arguments(),
-            group_id=self.topics.group,
+            group_id=self.terms.group,
             client_id=f"ticketgate-{settings.namespace}",
             auto_offset_reset="none",
             enable_auto_commit=False,
@@ -165,7 +153,7 @@ class Consuming:
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=max(100, session_ms // 5),
             rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
-            max_poll_interval_ms=EFFECTS_POLL_INTERVAL_MS if self._is_effects else POLL_INTERVAL_MS,
+            max_poll_interval_ms=self.terms.poll_interval_ms,
         )
 
     def _new_lane(self, source: TopicPartition) -> Lane:
@@ -182,17 +170,15 @@ class Consuming:
                 hangs=parts.hangs,
                 durability=parts.durability,
                 check_conditions=self._conditions.check,
-                rebuild="ledger rebuild" if self._is_effects else "claims rebuild",
-                replay=REPLAY[self.topics.role],
-                commits_before_acting=self._is_effects,
+                rebuild=self.terms.rebuild,
+                replay=self.terms.replay,
+                commits_before_acting=self.terms.commits_before_acting,
             ),
             output=self._new_output(source, consumer),
             passing=parts.passing,
             taker=self._taker,
             telemetry=parts.telemetry,
-            batch_size=min(parts.settings.batch_size, EFFECTS_BATCH)
-            if self._is_effects
-            else parts.settings.batch_size,
+            batch_size=self.terms.batch_size,
             positions=self._positions,
             readiness=parts.readiness,
             is_member=membership.is_member,
@@ -211,7 +197,7 @@ class Consuming:
             return OffsetCommit(source=source, consumer=consumer, commit_timeout_s=commit_timeout_s, **common)
         return Transactions(
             source=source,
-            group=self.topics.group,
+            group=self.terms.group,
             transactional_id=f"{settings.namespace}.{source.topic}.{source.partition}",
             transaction_timeout_s=settings.transaction_timeout.total_seconds(),
             commit_timeout_s=commit_timeout_s,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, assert_never, get_args
 
 from ticketgate.streams.intake import Reader, proposal_reader, ticket_reader
-from ticketgate.streams.roles import role_topics
+from ticketgate.streams.roles import role_terms
 from ticketgate.streams.settings import Role, Settings
 
 InputName = Literal["tickets", "proposals"]
@@ -47,15 +47,15 @@ def input_of(name: InputName, settings: Settings) -> Input:
             role, read = "propose", proposal_reader(namespace=namespace, max_bytes=max_bytes)
         case _:
             assert_never(name)
-    topics = role_topics(role, settings)
-    outputs = tuple(topic for topic in topics.outputs if topic != settings.topic_receipts)
-    return Input(role, topics.source, topics.group, outputs, name, read)
+    terms = role_terms(role, settings)
+    outputs = tuple(topic for topic in terms.outputs if topic != settings.topic_receipts)
+    return Input(role, terms.source, terms.group, outputs, name, read)
 
 
 def dispatched(settings: Settings) -> Source:
     """What workers dispatch and others of them carry out: nobody claims it, the ledger has its effects."""
-    topics = role_topics("effects", settings)
-    return Source(topics.role, topics.source, topics.group, topics.outputs)
+    terms = role_terms("effects", settings)
+    return Source(terms.role, terms.source, terms.group, terms.outputs)
 
 
 def outputs_of(inputs: Iterable[Input]) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.dispatched import take_in_dispatched
 from ticketgate.streams.group import committed_offsets, require_no_members
 from ticketgate.streams.kafka_connection import connection_of
-from ticketgate.streams.roles import role_topics
+from ticketgate.streams.roles import role_terms
 from ticketgate.streams.scanning import Progress, Scanner, open_scanner, read_all
 from ticketgate.streams.settings import Settings, ledger_ttl
 
@@ -56,12 +56,12 @@ async def rebuild_ledger(
     settings: Settings, redis: Redis, *, dry_run: bool, progress: Progress
 ) -> LedgerRebuild:
     """Raises `GroupHasMembers`, `ConditionFailed`, `Unreachable`, `ClaimsNotDurable`, and redis-py's errors."""
-    keys, topics = Keys(settings.namespace), role_topics("effects", settings)
+    keys, terms = Keys(settings.namespace), role_terms("effects", settings)
     if not dry_run:
-        await require_no_members(connection_of(settings), topics.group)  # 1
+        await require_no_members(connection_of(settings), terms.group)  # 1
     async with open_scanner(settings) as scanner:
-        sources = await scanner.partitions(topics.source)
-        committed = await committed_offsets(connection_of(settings), topics.group, sources)  # 2
+        sources = await scanner.partitions(terms.source)
+        committed = await committed_offsets(connection_of(settings), terms.group, sources)  # 2
         if not dry_run:
             broker = await describe_broker(connection_of(settings))
             identity = namespace_identity(settings, "effects", cluster=broker.cluster)
@@ -77,7 +77,7 @@ async def rebuild_ledger(
         await wait_for_replicas(redis, keys, replicas=settings.redis_replicas, timeout=settings.redis_timeout)
         for partition, offset in marks.items():  # 6
             await raise_marks(
-                redis, keys, Position(topics.source, partition, claimed=offset, committed=offset)
+                redis, keys, Position(terms.source, partition, claimed=offset, committed=offset)
             )
     return LedgerRebuild(
         receipts=last.receipts,

@@ -1,4 +1,4 @@
-"""What each role reads and writes, and the group that it reads in.
+"""Each role by the settings: what it reads and writes, the group that it reads in, and all in which its lanes differ.
 
     role      reads       writes                                   group
     decide    tickets     dispatch, review                         GROUP
@@ -10,31 +10,99 @@ All write to dead-letter. Source: DESIGN section 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from ticketgate.streams.settings import Role, Settings
+from ticketgate.streams.settings import Role, Settings, ledger_ttl
+
+# A member that does not poll for so long loses its partitions.
+POLL_INTERVAL_MS = 300_000
+# Effects of one case follow one another, each with its provider's time-out: a batch of them is small, and takes as long
+# as it takes. Heartbeats tell that the worker lives.
+EFFECTS_BATCH = 16
+EFFECTS_POLL_INTERVAL_MS = 3_600_000
 
 
-@dataclass(frozen=True, slots=True)
-class RoleTopics:
-    """The topics and the consumer group of one role."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What Redis keeps so that no record takes effect twice: `what` it is, and for how long each of them `lives`, by
+    the setting `lives_by`. sent_again: how late after its record a copy of it may still be sent."""
+
+    what: str
+    lives: timedelta
+    lives_by: str
+    sent_again: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleTerms:
+    """One role.
+
+    source, outputs: topics. retention: for how long the source shall keep its records.
+    batch_size: most records that one transaction takes. poll_interval_ms: longest time that a batch may take.
+    rebuild, replay: the commands that restore what Redis lost, and that set the group's offsets.
+    commits_before_acting: the role commits its position before it has got past any record (opening.py).
+    """
 
     role: Role
     source: str
     outputs: tuple[str, ...]
     group: str
+    retention: timedelta
+    batch_size: int
+    poll_interval_ms: int = POLL_INTERVAL_MS
+    kept: Kept
+    rebuild: str = "claims rebuild"
+    replay: str = "replay"
+    commits_before_acting: bool = False
 
 
-def role_topics(role: Role, settings: Settings) -> RoleTopics:
-    """A role's topics and group, by the settings."""
+def role_terms(role: Role, settings: Settings) -> RoleTerms:
+    """A role, by the settings."""
     dispatch, review, dead = settings.topic_dispatch, settings.topic_review, settings.topic_dead_letter
+    decide = RoleTerms(
+        role="decide",
+        source=settings.topic_tickets,
+        outputs=(dispatch, review, dead),
+        group=settings.group,
+        retention=settings.tickets_retention,
+        batch_size=settings.batch_size,
+        kept=Kept(
+            what="claims",
+            lives=settings.claim_ttl,
+            lives_by="TICKETGATE_CLAIM_TTL",
+            sent_again=settings.duplicate_horizon,
+        ),
+    )
     match role:
         case "decide":
-            return RoleTopics(role, settings.topic_tickets, (dispatch, review, dead), settings.group)
+            return decide
         case "propose":
-            told = (dispatch, review, settings.topic_repairs, settings.topic_receipts, dead)
-            return RoleTopics(role, settings.topic_proposals, told, f"{settings.group}.propose")
+            return replace(
+                decide,
+                role=role,
+                source=settings.topic_proposals,
+                outputs=(dispatch, review, settings.topic_repairs, settings.topic_receipts, dead),
+                group=f"{settings.group}.propose",
+                replay="replay --of proposals",
+            )
         case "effects":
-            return RoleTopics(
-                role, dispatch, (settings.topic_receipts, review, dead), f"{settings.group}.effects"
+            return RoleTerms(
+                role=role,
+                source=dispatch,
+                outputs=(settings.topic_receipts, review, dead),
+                group=f"{settings.group}.effects",
+                retention=settings.outputs_retention,
+                batch_size=min(settings.batch_size, EFFECTS_BATCH),
+                poll_interval_ms=EFFECTS_POLL_INTERVAL_MS,
+                kept=Kept(
+                    what="ledger entries",
+                    lives=ledger_ttl(settings),
+                    lives_by="TICKETGATE_OUTPUTS_RETENTION",
+                    # Workers alone write dispatch.
+                    sent_again=timedelta(0),
+                ),
+                rebuild="ledger rebuild",
+                replay="replay --of dispatch",
+                commits_before_acting=True,
             )

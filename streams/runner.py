@@ -30,7 +30,7 @@ from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import RecordWriter, output_topics
-from ticketgate.streams.roles import role_topics
+from ticketgate.streams.roles import role_terms
 from ticketgate.streams.settings import Role, Settings
 from ticketgate.streams.takers import TakerParts, decide_taker, propose_taker
 from ticketgate.streams.telemetry import Telemetry
@@ -138,7 +138,7 @@ class Runner:
         beside = self._open_roles()
         await self._web.start()
         self._tasks = [
-            asyncio.create_task(role.run(), name=f"consume {role.topics.source}") for role in self._roles
+            asyncio.create_task(role.run(), name=f"consume {role.terms.source}") for role in self._roles
         ]
         self._tasks += [asyncio.create_task(run(), name="reconcile") for run in beside]
 
@@ -165,7 +165,7 @@ class Runner:
         return beside
 
     def _add(self, role: Role, taker: BatchTaker) -> None:
-        self._roles.append(Consuming(role_topics(role, self._settings), taker=taker, parts=self._lane_parts))
+        self._roles.append(Consuming(role_terms(role, self._settings), taker=taker, parts=self._lane_parts))
 
     async def stop(self) -> None:
         """Drain the lanes within the grace, leave the groups, close."""

@@ -18,7 +18,7 @@ from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.redis import open_redis
 from ticketgate.streams.cli.topics import require_topic
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
-from ticketgate.streams.roles import role_topics
+from ticketgate.streams.roles import role_terms
 from ticketgate.streams.salvage import UnreadableBatch, salvage
 from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
 from ticketgate.streams.settings import Role, Settings
@@ -42,7 +42,7 @@ async def give_up(text: str, settings: Settings, *, is_ordered: bool) -> Unreada
         at = Coordinate.parse(text)
     except ValueError as err:
         raise CommandError(str(err)) from err
-    inputs = [role_topics(role, settings).source for role in get_args(Role)]
+    inputs = [role_terms(role, settings).source for role in get_args(Role)]
     if at.topic not in inputs:
         raise CommandError(f"{at} is on none of the topics that workers read: {', '.join(inputs)}")
     connection = connection_of(settings)
