@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from ticketgate.agents.funnel.catalogue import Catalogue, Compiled, FieldSpec, Tool, compile_catalogue
 from ticketgate.agents.funnel.evidence import Authority, World
 from ticketgate.agents.funnel.values import Value, plain
 from ticketgate.codecs.proposal import Proposal, Request
 from ticketgate.codecs.strict import JsonValue, Malformed, decode
+
+# The control that is the effect's key, where the application binds one.
+KEY_FIELD: Final = "idempotency_key"
 
 # Why a proposer makes no call. Each is an outcome; the first is right where no tool serves the request.
 AbstentionReason = Literal["unsupported_operation", "missing_information", "ambiguous_request"]

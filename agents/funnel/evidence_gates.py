@@ -143,7 +143,8 @@ def _void(given: Confirmation, rule: ConfirmationRule, case: FunnelCase) -> Iter
         yield f"confirmation_from_the_future:{event}"
     for name in rule.binds:
         confirmed, wanted = _confirmed(given, name, case), case.command.get(name)
-        if confirmed != wanted:
+        # Python takes 600 for 600.00, and 1 for true: another type is another value.
+        if type(confirmed) is not type(wanted) or confirmed != wanted:
             yield f"confirmation_void:{event}:{name}:confirmed={show(confirmed)}:request={show(wanted)}"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ticketgate.agents.effects.port import Command
-from ticketgate.agents.funnel.case import Call, FunnelCase
+from ticketgate.agents.funnel.case import KEY_FIELD, Call, FunnelCase
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Evidence
 from ticketgate.agents.funnel.evidence_gates import WORLD_NEXT_STEP
@@ -27,9 +27,6 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 OBSERVED_NEXT_STEP = "the observation may be made and its result returned; no effect was asked for"
 DECIDED_NEXT_STEP = "the effect is carried out under its key and read back"
 CHANGED_NEXT_STEP = "nothing is done; the catalogue has changed since, so the request is proposed for anew"
-
-# The field whose control value is the effect's key, where the application binds one.
-KEY_FIELD = "idempotency_key"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ Promise: what passes them is the operation that was requested, with every value 
 Each difference is named with both values. Source: DESIGN section 7.
 """
 
-from ticketgate.agents.funnel.case import FunnelCase, Unreadable
+from typing import Final
+
+from ticketgate.agents.funnel.case import KEY_FIELD, FunnelCase, Unreadable
 from ticketgate.agents.funnel.values import plain, show
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
@@ -13,6 +15,8 @@ SELECTION_NEXT_STEP = (
 )
 SEMANTICS_NEXT_STEP = "the proposer restores the named fields from the request"
 UNBOUND_NEXT_STEP = "a person completes the request; a model's value stands for nothing"
+# As tickets' keys are bounded; most providers take no longer one.
+MOST_KEY_CHARS: Final = 256
 
 
 def check_tool_selection(case: FunnelCase) -> Verdict | None:
@@ -41,8 +45,20 @@ def check_semantics(case: FunnelCase) -> Verdict | None:
         for name in sorted(case.request.conditions.keys() - case.tool.fields.keys()):
             reasons.append(f"{plain(name)}:proposal=none:request={show(case.request.conditions[name])}")
             is_open = True
+        if not isinstance(case.bound.get(KEY_FIELD), Unreadable) and _lacks_its_key(case):
+            reasons.append(
+                f"{KEY_FIELD}:request is unreadable:not a text of 1 to {MOST_KEY_CHARS} characters"
+            )
+            is_open = True
     if not reasons:
         return None
     if is_open:
         return Verdict(Status.REVIEW, Stage.SEMANTICS, tuple(reasons), UNBOUND_NEXT_STEP)
     return Verdict(Status.REPAIR, Stage.SEMANTICS, tuple(reasons), SEMANTICS_NEXT_STEP)
+
+
+def _lacks_its_key(case: FunnelCase) -> bool:
+    """Whether the application bound a key that is none. Under one of the case's own, a second case would have a second
+    effect."""
+    given = case.request.control.get(KEY_FIELD)
+    return given is not None and not (isinstance(given, str) and 1 <= len(given) <= MOST_KEY_CHARS)

@@ -251,6 +251,39 @@ def test_a_changed_bound_value_voids_a_confirmation() -> None:
     )
 
 
+def test_a_confirmed_number_is_no_amount() -> None:
+    # It may be of pounds or of pence, and Python would call 600 and 600.00 equal.
+    may = authority(confirmations=(confirmation(amount_gbp=600),))
+
+    assert said(run(call(), may=may)) == (
+        "deny",
+        "authority",
+        (
+            "explicit_confirmation_missing",
+            "confirmation_void:ev_1:amount_gbp:confirmed=600:request=600.00",
+        ),
+    )
+
+
+@pytest.mark.parametrize("key", [12345, True, "", "k" * 257])
+def test_a_bound_key_that_is_none_goes_to_a_person_and_no_other_takes_its_place(key: str | int) -> None:
+    values = {"order_id": "o", "amount": "5.00", "currency": "GBP"}
+    asked = replace(
+        request("refund"),
+        values=values,
+        conditions={},
+        control={"idempotency_key": key},
+        phase="open",
+        roles=("agent",),
+    )
+    assert "idempotency_key" not in SUPPORT.tools["refund_order"].fields
+
+    outcome = run(bare_call(values, "refund_order"), asked=asked, catalogue=SUPPORT)
+
+    assert said(outcome)[:2] == ("review", "semantics")
+    assert said(outcome)[2][0].startswith("idempotency_key:request is unreadable:")
+
+
 @pytest.mark.parametrize(
     ("moment", "reason"),
     [
