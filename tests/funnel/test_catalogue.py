@@ -6,11 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ticketgate.agents.funnel.case import FunnelCase
 from ticketgate.agents.funnel.catalogue import Catalogue, FieldCases, FieldSpec, compile_catalogue
+from ticketgate.agents.funnel.evidence import World
+from ticketgate.agents.funnel.gates import FUNNEL_GATES
 from ticketgate.agents.funnel.lint import lint_catalogue
 from ticketgate.agents.funnel.load import CatalogueError, load_catalogue, parse_catalogue
+from ticketgate.agents.gate import run_gates
+from ticketgate.codecs.proposal import Proposal, Request
+from ticketgate.codecs.verdict import Stage, Status, Verdict
 
-from .support import PAYMENTS, request
+from .support import AT, PAYMENTS, SUPPORT, bare_call, request
 
 SMALL = """name = "small"
 version = "1"
@@ -146,6 +152,67 @@ def test_lint_holds_a_field_to_its_three_cases(cases: FieldCases, code: str) -> 
     )
 
     assert [each.code for each in lint_catalogue(changed)] == [code]
+
+
+def judged_by_cases(
+    catalogue: Catalogue, name: str, *, wrong: str | None = None, unbound: str | None = None
+) -> Verdict | None:
+    """The gates on a call of a tool as its fields' cases have it: the request as admissible, and perhaps without one
+    value; the call the same, and perhaps with one wrong."""
+    tool = catalogue.tools[name]
+    said = {field: spec.cases for field, spec in tool.fields.items() if spec.cases is not None}
+    bound = {
+        field: cases.admissible
+        for field, cases in said.items()
+        if tool.fields[field].role != "interpretation" and field != unbound
+    }
+    given = {field: cases.wrong if field == wrong else cases.admissible for field, cases in said.items()}
+    asked = Request(
+        operation=tool.serves,
+        actor_id="a",
+        roles=tool.offered.roles,
+        purpose=next(iter(tool.offered.purposes), ""),
+        phase=next(iter(tool.offered.phases), ""),
+        values=bound,
+    )
+    facts = {fact: allowed[0] for fact, allowed in tool.offered.facts.items()}
+    proposal = Proposal(case_id="c", attempt=1, call=bare_call(given, name), request=asked)
+    return run_gates(FunnelCase(proposal, catalogue, None, World(facts=facts), AT), FUNNEL_GATES)
+
+
+FIELDS_WITH_CASES = [
+    pytest.param(catalogue, tool, field, id=f"{tool}.{field}")
+    for catalogue in (PAYMENTS, SUPPORT)
+    for tool, described in catalogue.tools.items()
+    for field in described.fields
+]
+
+
+@pytest.mark.parametrize(("catalogue", "tool", "field"), FIELDS_WITH_CASES)
+def test_the_three_cases_of_a_field_come_to_what_they_say(
+    catalogue: Catalogue, tool: str, field: str
+) -> None:
+    spec = catalogue.tools[tool].fields[field]
+
+    admissible = judged_by_cases(catalogue, tool)
+    wrong = judged_by_cases(catalogue, tool, wrong=field)
+    unclear = judged_by_cases(catalogue, tool, unbound=field)
+
+    beyond = {Stage.WORLD_STATE, Stage.AUTHORITY}
+    assert admissible is not None
+    assert admissible.stage in beyond
+    assert wrong is not None
+    assert unclear is not None
+    if spec.role == "interpretation":
+        # What is the model's to read has no authority: the catalogue owns up to it, and the release grid asks more.
+        assert {wrong.stage, unclear.stage} <= beyond
+        return
+    assert (wrong.stage, wrong.status) == (Stage.SEMANTICS, Status.REPAIR)
+    assert [reason.split(":")[0] for reason in wrong.reasons] == [field]
+    assert unclear.stage is Stage.SEMANTICS
+    assert [reason.split(":")[0] for reason in unclear.reasons] == [field]
+    # A person completes the request: no proposer may fill in what nobody asked for.
+    assert unclear.status is (Status.REVIEW if spec.is_asked_for else Status.REPAIR)
 
 
 def test_what_is_published_bears_its_hash_and_every_fields_setter() -> None:

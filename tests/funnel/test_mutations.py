@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import ExecuteFault, MemoryLedger, ReadBackFault
+from ticketgate.agents.funnel.evidence import Authority
 from ticketgate.codecs.proposal import Request
 
-from .support import FLOOR, SUPPORT, VALUES, authority, bare_call, call, request, run, said
+from .support import (
+    FLOOR,
+    SUPPORT,
+    VALUES,
+    WORLD,
+    authority,
+    bare_call,
+    call,
+    confirmation,
+    request,
+    run,
+    said,
+)
 
 FIELDS = sorted({**VALUES, **FLOOR})
 NOT_TEXT = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.lists(st.booleans(), max_size=2)
@@ -129,7 +144,17 @@ def test_another_day_is_another(day: date) -> None:
     assert refused(call(payment_date=day.isoformat()))[:2] == ("repair", "semantics")
 
 
-@given(st.text(max_size=12))
+# Of the characters that decimals of some reader are written in, so that many are nearly amounts.
+NEARLY_MONEY = st.text("0123456789.,+-eE_ Nan\u0660\uff10", max_size=8) | st.text(max_size=12)
+
+
+@given(NEARLY_MONEY)
+@example("601")
+@example("601.5")
+@example("6e2")
+@example("600.000")
+@example(" 600")
+@example("\uff16\uff10\uff10")
 def test_what_is_taken_for_money_is_a_plain_decimal(text: str) -> None:
     status, stage, _ = (
         refused(call(amount_gbp=text)) if text not in ("600", "600.0", "600.00") else ("", "", ())
@@ -140,6 +165,8 @@ def test_what_is_taken_for_money_is_a_plain_decimal(text: str) -> None:
         assert text.isascii()
         assert whole.isdigit()
         assert len(cents) <= 2
+    elif re.fullmatch(r"[1-9][0-9]{0,7}(\.[0-9]{1,2})?", text, re.ASCII):
+        assert Decimal(text) == 600
 
 
 @given(st.dictionaries(st.sampled_from(sorted(VALUES)), st.text(min_size=1, max_size=8)))
@@ -165,3 +192,75 @@ def test_a_limit_below_the_amount_denies_and_names_itself(limit: Decimal) -> Non
 
     assert said(outcome) == ("deny", "authority", (f"amount_exceeds_limit:{limit:.2f}",))
     assert ledger.sent == 0
+
+
+# What a person may have taken back meanwhile: the tool, enough of the limit, or the yes to any one of the values.
+REVOKED = st.one_of(
+    st.builds(lambda tools: authority(tools=frozenset(tools)), st.sets(st.sampled_from(["quote_transfer"]))),
+    st.builds(lambda limit: authority(limit=f"{limit:.2f}"), st.decimals("0.00", "599.99", places=2)),
+    st.just(authority(confirmations=())),
+    st.builds(
+        lambda name: authority(confirmations=(confirmation(**{name: "another"}),)), st.sampled_from(FIELDS)
+    ),
+)
+
+
+@given(REVOKED)
+def test_whatever_was_revoked_before_the_effect_stops_it(later: Authority) -> None:
+    ledger = MemoryLedger()
+
+    outcome = run(call(), later=later, ledger=ledger)
+
+    assert said(outcome)[:2] == ("deny", "authority")
+    assert ledger.sent == 0
+
+
+@given(st.integers(1, 1_000_000), st.integers(1, 1_000_000), st.booleans())
+def test_any_newer_request_stops_the_older_before_deciding_and_before_acting(
+    version: int, more: int, is_known_at_once: bool
+) -> None:
+    ledger = MemoryLedger()
+    newer = replace(WORLD, request_version=version + more)
+
+    outcome = run(
+        call(),
+        asked=request(version=version),
+        world=newer if is_known_at_once else WORLD,
+        later_world=newer,
+        ledger=ledger,
+    )
+
+    reason = f"request_superseded:version={version}:newest={version + more}"
+    assert said(outcome) == ("reject", "world_state", (reason,))
+    assert ledger.sent == 0
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(["timeout_before_commit", "timeout_after_commit"]), max_size=2),
+            st.lists(st.sampled_from(["unreadable", "unsettled"]), max_size=3),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.booleans(),
+)
+def test_time_outs_before_and_after_the_commit_make_one_transfer_at_most(
+    proposed: list[tuple[list[ExecuteFault], list[ReadBackFault]]], is_idempotent_by_key: bool
+) -> None:
+    ledger = MemoryLedger(is_idempotent_by_key=is_idempotent_by_key)
+    # Each run has a ledger of its own: to a provider that knows no keys, proposing again is another order.
+    for execute, read_back in proposed if is_idempotent_by_key else proposed[:1]:
+        sent = ledger.sent
+        ledger.fail_next(execute=execute, read_back=read_back)
+
+        outcome = run(call(), ledger=ledger)
+
+        assert ledger.committed <= 1
+        assert ledger.sent - sent <= (2 if is_idempotent_by_key else 1)
+        assert outcome.verdict.status in ("accept", "unknown")
+        # What is accepted was read back; what was not is told as unknown, whether it stands or not.
+        assert (outcome.effect is not None) == (outcome.verdict.status == "accept")
+        if outcome.effect is not None:
+            assert (ledger.committed, outcome.effect.provider_id) == (1, "tr_0001")
