@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ticketgate.agents.funnel.cases import CaseResult, ReadCase
     from ticketgate.agents.funnel.catalogue import Catalogue
 
+# Of the examples, and of cases for which none is named.
+CATALOGUE = "payments"
+
 
 @click.command("funnel")
 @click.argument("cases", required=False, type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
@@ -23,9 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--catalogue",
     metavar="NAME|FILE",
-    default="payments",
-    show_default=True,
-    help="The catalogue that is offered: payments, support, or a TOML file.",
+    help="The catalogue that is offered: payments (unless given), support, or a TOML file.",
 )
 @click.option("--lint", is_flag=True, help="Report what the catalogue leaves unsaid, and run no case.")
 @click.option("--profile", "as_profile", is_flag=True, help="Print the failure profile of labelled cases.")
@@ -36,7 +37,12 @@ if TYPE_CHECKING:
     help="Print one JSON object for each case or finding, or for the profile.",
 )
 def command(
-    cases: Path | None, example: str | None, catalogue: str, lint: bool, as_profile: bool, as_json: bool
+    cases: Path | None,
+    example: str | None,
+    catalogue: str | None,
+    lint: bool,
+    as_profile: bool,
+    as_json: bool,
 ) -> int:
     """Put CASES, a file of JSON lines (- for standard input), through the funnel's gates.
 
@@ -44,6 +50,8 @@ def command(
     the effect if wanted, what must come of it, and a label for --profile; agents/funnel/README.md shows one. The
     cases of a file share one ledger in memory. Exit code 0 if each comes out as it expects, 3 otherwise.
     """
+    if example is not None and catalogue is not None:
+        raise CommandError("an example brings its catalogue; leave --catalogue out")
     # Loaded when it is needed, so that --help is quick.
     from ticketgate.agents.funnel.load import example as example_text
     from ticketgate.agents.funnel.load import load_catalogue
@@ -53,14 +61,14 @@ def command(
             raise CommandError(
                 "--lint reads a catalogue and no cases; leave CASES, --example and --profile out"
             )
-        return _lint(load_catalogue(catalogue), as_json)
+        return _lint(load_catalogue(catalogue or CATALOGUE), as_json)
     if (cases is None) == (example is None):
-        raise CommandError("nothing to run, or two things: name a file of CASES, or --example payments")
+        raise CommandError("nothing to run, or two things: name a file of CASES, or one of ours by --example")
     run = _profile if as_profile else _run
     if cases is None:
         source = f"{example}.jsonl"
-        return run(_read(example_text(source), source), load_catalogue("payments"), as_json)
-    return run(_read(read_text(cases), named(cases)), load_catalogue(catalogue), as_json)
+        return run(_read(example_text(source), source), load_catalogue(CATALOGUE), as_json)
+    return run(_read(read_text(cases), named(cases)), load_catalogue(catalogue or CATALOGUE), as_json)
 
 
 def _read(text: str, source: str) -> tuple[ReadCase, ...]:

@@ -93,6 +93,13 @@ def test_nothing_to_run_or_an_unknown_catalogue_is_bad_input(tmp_path: Path) -> 
     assert funnel("--lint", "--catalogue", str(tmp_path / "none.toml")).returncode == 2
 
 
+def test_an_example_is_not_run_by_another_catalogue_than_its_own() -> None:
+    ran = funnel("--example", "payments", "--catalogue", "support")
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "leave --catalogue out" in ran.stderr
+
+
 def test_the_built_in_catalogues_have_no_findings() -> None:
     for name in ("payments", "support"):
         assert funnel("--lint", "--catalogue", name).returncode == 0
