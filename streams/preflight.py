@@ -41,9 +41,7 @@ def require_funnel(settings: Settings) -> FunnelFile:
     """The funnel file that the settings name, good for their roles. Raises `SettingsError` or `FunnelFileError`."""
     if settings.funnel is None:
         roles = " and ".join(role for role in settings.roles if role != "decide")
-        raise SettingsError(
-            "TICKETGATE_FUNNEL", f"not set, and the roles {roles} need it", "name the funnel file"
-        )
+        raise SettingsError("TICKETGATE_FUNNEL", f"not set, and needed for {roles}", "name the funnel file")
     file = load_funnel_file(settings.funnel)
     if "propose" in settings.roles and file.catalogue is None:
         raise FunnelFileError(
