@@ -7,6 +7,7 @@ itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import aiohttp
@@ -59,7 +60,9 @@ class HttpAsker:
                 connector=aiohttp.TCPConnector(force_close=True),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=self._headers,
-                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+                # Exactly: aiohttp would round times beyond 5 s up to a whole second, and what is taken for absent after
+                # the settle time could still be on its way.
+                timeout=aiohttp.ClientTimeout(total=self._timeout_s, ceil_threshold=math.inf),
             )
         return self._session
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from aiohttp.helpers import calculate_timeout_when
 from ticketgate.agents.effects.executor import Executor
 from ticketgate.agents.effects.http import HttpPort
 from ticketgate.agents.effects.ledger import Command, Entry
@@ -249,6 +250,17 @@ async def test_without_an_address_nothing_is_read_back(server: Server) -> None:
 
 async def test_the_settle_time_counts_from_the_end_of_the_time_out(server: Server) -> None:
     assert new_port(server, settle_s=30.0, timeout_s=5.0).settle_s == 35.0
+
+
+async def test_no_request_outlives_the_timeout_that_the_settle_time_counts_on(server: Server) -> None:
+    port = new_port(server, timeout_s=6.2)
+    try:
+        timeout = port._asker._opened().timeout
+        in_time = calculate_timeout_when(100.5, 6.2, timeout.ceil_threshold)
+    finally:
+        await port.close()
+
+    assert (timeout.total, in_time) == (6.2, 106.7)
 
 
 @pytest.mark.parametrize("key", ["", ".", "..", "a b", "a\nb", "a\r\nX: 1", "ключ", "x" * 256, "\x7f"])

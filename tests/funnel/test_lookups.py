@@ -22,6 +22,7 @@ from ticketgate.agents.funnel.evidence import (
     look_up,
 )
 from ticketgate.agents.funnel.funnel_file import load_funnel_file, open_lookup
+from ticketgate.agents.funnel.lookups.http import HttpAuthority
 from ticketgate.agents.funnel.lookups.sources import SourcedLookup
 from ticketgate.agents.funnel.lookups.template import Template
 from ticketgate.codecs.proposal import Proposal
@@ -215,6 +216,15 @@ async def test_an_actor_id_cannot_climb(tmp_path: Path, actor: str) -> None:
     async with serving(tmp_path, says(body={}), says(body={})) as lookup:
         with pytest.raises(EvidenceUnreadable, match="dots"):
             await lookup.authority(proposal(actor))
+
+
+@pytest.mark.parametrize("changed", [{"tenant": ".."}, {"operation": ".."}, {"tenant": "."}])
+async def test_nor_can_any_other_part_of_the_url(changed: dict[str, str]) -> None:
+    url = Template.read("http://127.0.0.1:9/{tenant}/{operation}/{actor_id}", must=("actor_id",))
+    source = HttpAuthority(url=url, timeout_s=1, max_bytes=1024)
+
+    with pytest.raises(EvidenceUnreadable, match="dots"):
+        await source.authority(proposal(**changed))
 
 
 @pytest.fixture

@@ -32,8 +32,14 @@ class HttpAuthority:
     async def authority(self, proposal: Proposal) -> Authority | None:
         """What the server says of the request's actor."""
         # Encoding leaves dots as they are, and a server would climb by them: `/authority/..` is another place.
-        if not proposal.request.actor_id.strip("."):
-            raise EvidenceUnreadable("an actor_id of nothing but dots cannot stand in a URL")
+        request = proposal.request
+        for name, part in (
+            ("actor_id", request.actor_id),
+            ("operation", request.operation),
+            ("tenant", proposal.tenant),
+        ):
+            if name in self._url.places and part and not part.strip("."):
+                raise EvidenceUnreadable(f"a part of nothing but dots cannot stand in a URL: {name}")
         url = self._url.fill(proposal)
         if url is None:
             raise EvidenceUnreadable("the request binds no value that the URL names")
