@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
 from ticketgate.streams.cli.options import json_flag, settings_flags
-from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
+from ticketgate.streams.cli.output import print_field, print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.steps import Progress, steps
 from ticketgate.streams.settings import Settings
 
@@ -67,7 +67,7 @@ def show(
                 for derived in value:
                     click.echo(f"derived key: {derived['key']}, owner {derived['owner']}")
             else:
-                click.echo(f"{name.replace('_', ' ')}: {'none' if value is None else value}")
+                print_field(name, value)
     return 0 if found["owner"] is not None else EXIT_FINDINGS
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
 from ticketgate.streams.cli.options import json_flag, settings_flags
-from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
+from ticketgate.streams.cli.output import print_field, print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.steps import Progress, steps
 from ticketgate.streams.settings import Settings
 
@@ -40,7 +40,7 @@ def show(key: str, as_json: bool, settings: Settings) -> int:
         click.echo(f"no effect {key} is in the ledger")
     else:
         for name, value in found.items():
-            click.echo(f"{name.replace('_', ' ')}: {'none' if value is None else value}")
+            print_field(name, value)
     return EXIT_FINDINGS if found is None else 0
 
 

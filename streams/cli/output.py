@@ -55,6 +55,18 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
 
 
+def print_field(name: str, value: object) -> None:
+    """A line `name: value` on stdout: text as it is, nothing as `none`, all else as JSON."""
+    told = (
+        value
+        if isinstance(value, str)
+        else "none"
+        if value is None
+        else json.dumps(value, ensure_ascii=False)
+    )
+    click.echo(f"{name.replace('_', ' ')}: {told}")
+
+
 def say(message: str) -> None:
     """Talk: a line on stderr."""
     click.echo(message, err=True)

@@ -276,6 +276,16 @@ def test_an_effect_is_shown(settings: Settings, ticketgate: Run) -> None:
     assert ran.lines[0]["effect"]["effect_state"] == "unknown"
 
 
+def test_an_effect_is_shown_to_a_person_in_the_words_of_its_record(
+    settings: Settings, ticketgate: Run
+) -> None:
+    leave_open(settings)
+
+    told = ticketgate("ledger", "show", "k1").out.decode().splitlines()
+
+    assert {'arguments: {"amount_gbp": "600.00"}', "status: none", "is open: true"} <= set(told)
+
+
 def test_a_lost_ledger_is_rebuilt_from_the_receipts_and_its_lanes_open_again(
     settings: Settings, valkey: Valkey, ticketgate: Run
 ) -> None:
