@@ -21,7 +21,7 @@ from itertools import islice
 from aiokafka import ConsumerRecord, TopicPartition
 from redis.asyncio import Redis
 from ticketgate.codecs.malformed import Malformed
-from ticketgate.codecs.receipt import EffectReceipt, decode_receipt
+from ticketgate.codecs.receipt import EffectReceipt, EffectState, decode_receipt
 from ticketgate.store.conditions import bind_identity
 from ticketgate.store.keys import Keys
 from ticketgate.store.ledger_rebuild import Remembered, RestoredEffects, is_still_open, restore
@@ -89,7 +89,8 @@ async def rebuild_ledger(
 
 
 class _LastReceipts:
-    """Of each effect the receipt of its furthest step; of two of one step the first."""
+    """Of each effect the receipt of its furthest step; of two of one step the first, but that one which announced a
+    second sending is outweighed by what became of the effect instead."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -108,8 +109,16 @@ class _LastReceipts:
         self.receipts += 1
         # A collision's receipt has sequence 0: what stands under the key is another effect.
         stands = self.by_key.get(receipt.idempotency_key)
-        if receipt.sequence > (0 if stands is None else stands.receipt.sequence):
+        if receipt.sequence > 0 and (stands is None or _outweighs(receipt, stands.receipt)):
             self.by_key[receipt.idempotency_key] = Remembered(receipt, record.timestamp)
+
+
+def _outweighs(receipt: EffectReceipt, other: EffectReceipt) -> bool:
+    """Whether a receipt tells of a step further. Who announced a sending and died has not sent: a person, or a
+    read-back, may have made another step of it."""
+    if receipt.sequence == other.sequence:
+        return other.effect_state is EffectState.PREPARED and receipt.effect_state is not EffectState.PREPARED
+    return receipt.sequence > other.sequence
 
 
 async def _last_receipts(settings: Settings, scanner: Scanner, progress: Progress) -> _LastReceipts:
