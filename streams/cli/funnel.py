@@ -29,6 +29,11 @@ CATALOGUE = "payments"
     help="The catalogue that is offered: payments (unless given), support, or a TOML file.",
 )
 @click.option("--lint", is_flag=True, help="Report what the catalogue leaves unsaid, and run no case.")
+@click.option(
+    "--offered",
+    is_flag=True,
+    help="Print what is offered to a proposer for the request of each line, with its hash, and run no case.",
+)
 @click.option("--profile", "as_profile", is_flag=True, help="Print the failure profile of labelled cases.")
 @click.option(
     "--json",
@@ -41,6 +46,7 @@ def command(
     example: str | None,
     catalogue: str | None,
     lint: bool,
+    offered: bool,
     as_profile: bool,
     as_json: bool,
 ) -> int:
@@ -57,18 +63,24 @@ def command(
     from ticketgate.agents.funnel.load import load_catalogue
 
     if lint:
-        if cases is not None or example is not None or as_profile:
+        if cases is not None or example is not None or offered or as_profile:
             raise CommandError(
-                "--lint reads a catalogue and no cases; leave CASES, --example and --profile out"
+                "--lint reads a catalogue and no cases; leave CASES, --example, --offered and --profile out"
             )
         return _lint(load_catalogue(catalogue or CATALOGUE), as_json)
     if (cases is None) == (example is None):
         raise CommandError("nothing to run, or two things: name a file of CASES, or one of ours by --example")
+    if offered and as_profile:
+        raise CommandError(
+            "--offered runs no case, and a profile is of cases that were run; give one of the two"
+        )
+    source = f"{example}.jsonl" if cases is None else named(cases)
+    text = example_text(source) if cases is None else read_text(cases)
+    loaded = load_catalogue(catalogue or CATALOGUE)
+    if offered:
+        return _offered(text, source, loaded)
     run = _profile if as_profile else _run
-    if cases is None:
-        source = f"{example}.jsonl"
-        return run(_read(example_text(source), source), load_catalogue(CATALOGUE), as_json)
-    return run(_read(read_text(cases), named(cases)), load_catalogue(catalogue or CATALOGUE), as_json)
+    return run(_read(text, source), loaded, as_json)
 
 
 def _read(text: str, source: str) -> tuple[ReadCase, ...]:
@@ -78,6 +90,18 @@ def _read(text: str, source: str) -> tuple[ReadCase, ...]:
         return read_cases(text, source=source)
     except FunnelCaseError as err:
         raise CommandError(str(err)) from err
+
+
+def _offered(text: str, source: str, catalogue: Catalogue) -> int:
+    from ticketgate.agents.funnel.cases import FunnelCaseError
+    from ticketgate.agents.funnel.offering import offers
+
+    try:
+        for each in offers(text, source=source, catalogue=catalogue):
+            print_json(each)
+    except FunnelCaseError as err:
+        raise CommandError(str(err)) from err
+    return 0
 
 
 def _profile(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -> int:

@@ -100,6 +100,39 @@ def test_an_example_is_not_run_by_another_catalogue_than_its_own() -> None:
     assert "leave --catalogue out" in ran.stderr
 
 
+def test_what_a_proposer_was_offered_bears_the_hash_that_its_record_names() -> None:
+    offered = funnel("--example", "payments", "--offered")
+    judged = funnel("--example", "payments", "--json")
+
+    assert (offered.returncode, offered.stderr) == (0, "")
+    told = [json.loads(line) for line in offered.stdout.splitlines()]
+    named = [json.loads(line)["decision"]["catalogue"]["hash"] for line in judged.stdout.splitlines()]
+    assert [each["hash"] for each in told] == named
+    assert sorted(told[0]["tools"]) == ["quote_transfer", "schedule_transfer"]
+
+
+def test_what_is_offered_follows_from_the_request_and_the_facts(tmp_path: Path) -> None:
+    lines = tmp_path / "requests.jsonl"
+
+    def offered(request: object, **more: object) -> subprocess.CompletedProcess[str]:
+        lines.write_text(json.dumps({"request": request, **more}))
+        return funnel(str(lines), "--offered", "--catalogue", "support")
+
+    asked = {"operation": "refund", "actor_id": "a", "phase": "open"}
+    agent = json.loads(offered({**asked, "roles": ["agent"]}).stdout)
+    nobody = json.loads(offered(asked, world={"facts": {"case_status": "open"}}).stdout)
+
+    assert "refund_order" in agent["tools"]
+    assert "refund_order" not in nobody["tools"]
+    for refused, part in (
+        (offered({"operation": "refund"}), '"actor_id" is missing'),
+        (offered(asked, world={"fact": {}}), "requests.jsonl:1: world: fact"),
+        (funnel("--example", "payments", "--offered", "--profile"), "give one of the two"),
+    ):
+        assert refused.returncode == 2
+        assert part in refused.stderr
+
+
 def test_the_built_in_catalogues_have_no_findings() -> None:
     for name in ("payments", "support"):
         assert funnel("--lint", "--catalogue", name).returncode == 0
