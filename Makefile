@@ -57,9 +57,10 @@ $(VENV)/requirements: deploy/constraints.txt $(BIN)/python
 	@touch $@
 
 # A strict editable install links each file, so a file that comes or goes needs it again; a changed one does not.
+# Listed under the shell's number, for `make kafka` and `make redis` are started at once in two terminals.
 $(VENV)/files: FORCE | $(BIN)/python
-	@find $(PACKAGES) -type f ! -path '*/__pycache__/*' | LC_ALL=C sort > $@.new
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+	@new=$@.$$$$; find $(PACKAGES) -type f ! -path '*/__pycache__/*' | LC_ALL=C sort > $$new; \
+		if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 
 $(VENV)/installed: $(VENV)/requirements $(VENV)/files pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
@@ -109,13 +110,15 @@ conformance: install
 # --- Apache Kafka and Redis without Docker ----------------------------------------------------------------------
 
 kafka-jars: $(JARS)/complete
+	@:
 
 $(JARS)/complete: deploy/kafka/pom.xml
 	@command -v mvn >/dev/null || { \
 		echo 'make: Apache Kafka is fetched by Maven; install it (Debian and Ubuntu: apt-get install maven)' >&2; exit 1; }
 	@echo 'Fetching Apache Kafka with Maven into $(JARS) (44 MB, once) ...'
 	@rm -rf $(JARS)  # jars of another version must not stand beside these
-	@mvn -q -B -Dstyle.color=never -f deploy/kafka/pom.xml package
+	@# Maven ends with terminal escapes, terminal or not, so it is heard only if it fails.
+	@told=$$(mvn -q -B -Dstyle.color=never -f deploy/kafka/pom.xml package 2>&1) || { echo "$$told" >&2; exit 1; }
 	@touch $@
 
 kafka-if-possible: install
