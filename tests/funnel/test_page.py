@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.funnel.case import ABSTENTION_REASONS, Abstention, Call, read_envelope
 from ticketgate.agents.funnel.cases import read_cases, run_cases
 from ticketgate.agents.funnel.funnel_file import load_funnel_file
 from ticketgate.agents.funnel.funnel_specs import CONSEQUENCES
@@ -50,6 +51,14 @@ def test_the_shown_command_prints_what_is_shown(shown: str) -> None:
     )
 
     assert ran.stdout == printed
+
+
+def test_the_shown_calls_are_read_and_every_abstention_is_named() -> None:
+    call, abstention = (json.loads(line) for line in block("json", "A call").splitlines())
+
+    assert isinstance(read_envelope(call), Call)
+    assert isinstance(read_envelope(abstention), Abstention)
+    assert f"`abstain` is one of `{'`, `'.join(ABSTENTION_REASONS[:-1])}` and `{ABSTENTION_REASONS[-1]}`" in PAGE
 
 
 def test_the_shown_label_fits_a_case() -> None:
