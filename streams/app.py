@@ -173,6 +173,8 @@ def create_app(settings: Settings) -> faust.App:
 def run_worker(settings: Settings) -> NoReturn:
     """Run a worker until a signal ends it, then leave the process. Raises what opening policy or scorer raises."""
     worker = Worker(create_app(settings), override_logging=False, redirect_stdouts=False, quiet=True)
+    # It writes terminal escapes to stdout, terminal or not, when the start is over.
+    worker.spinner = None
     worker.execute_from_commandline()
 
 

@@ -54,6 +54,14 @@ def test_a_worker_that_is_stopped_drains_and_ends_with_0(deploy: NewDeployment) 
     assert ids(gate.wait_for_records(200, "dispatch", "review")) == Counter(f"T-{n}" for n in range(200))
 
 
+def test_a_worker_whose_output_is_no_terminal_writes_no_terminal_escapes(deploy: NewDeployment) -> None:
+    worker = deploy(policy=str(SEED_POLICY), scorer=f"fixed:{FIXED_ANSWERS}").start_worker()
+
+    worker.wait_ready()
+
+    assert "\x1b" not in worker.log()
+
+
 def test_workers_beyond_the_partitions_are_idle_and_ready(deploy: NewDeployment) -> None:
     gate = deploy(policy=str(SEED_POLICY), scorer=f"fixed:{FIXED_ANSWERS}", partitions="1")
     workers = [gate.start_worker() for _ in range(2)]
