@@ -58,7 +58,9 @@ def test_the_shown_calls_are_read_and_every_abstention_is_named() -> None:
 
     assert isinstance(read_envelope(call), Call)
     assert isinstance(read_envelope(abstention), Abstention)
-    assert f"`abstain` is one of `{'`, `'.join(ABSTENTION_REASONS[:-1])}` and `{ABSTENTION_REASONS[-1]}`" in PAGE
+    assert (
+        f"`abstain` is one of `{'`, `'.join(ABSTENTION_REASONS[:-1])}` and `{ABSTENTION_REASONS[-1]}`" in PAGE
+    )
 
 
 def test_the_shown_label_fits_a_case() -> None:
