@@ -5,7 +5,7 @@ Promise: every record of a batch is either a decision that was read or told of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from aiokafka import ConsumerRecord
@@ -37,6 +37,26 @@ class DispatchedIntake:
     next_offset: int
     arrivals: tuple[Dispatched, ...]
     unreadable: tuple[Unreadable, ...]
+
+    def runs(self) -> Iterator[DispatchedIntake]:
+        """The batch in parts, in which no two records name one effect: what becomes of the first decides what the
+        second finds under the key. Each ends where the next begins."""
+        ends: list[int] = []
+        named: set[str] = set()
+        for each in self.arrivals:
+            keys = {command.key for command in each.commands}
+            if not named.isdisjoint(keys):
+                ends.append(each.coordinate.offset)
+                named.clear()
+            named |= keys
+        first = 0
+        for end in (*ends, self.next_offset):
+            yield DispatchedIntake(
+                end,
+                tuple(each for each in self.arrivals if first <= each.coordinate.offset < end),
+                tuple(each for each in self.unreadable if first <= each.coordinate.offset < end),
+            )
+            first = end
 
 
 def take_in_dispatched(records: Sequence[ConsumerRecord], *, max_bytes: int) -> DispatchedIntake:

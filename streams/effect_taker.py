@@ -1,6 +1,7 @@
 """How a lane of the role `effects` takes a batch of `dispatch`: every effect in it carried out once, and told of.
 
-    3 DECODE    the records to orders; what is no decision rides the last transaction to dead-letter
+    3 DECODE    the records to orders; what is no decision rides the last transaction to dead-letter. A record that
+                names an effect of one before it waits for that one's commit: steps 4 to 7 are taken once more
     4 PREPARE   the orders in the ledger, in one round trip; whoever finds a key finds what stands under it
     5 ANNOUNCE  the `prepared` receipts, committed before anything is sent, so that the ledger can be rebuilt
     6 ACT       evidence looked up and judged again, then sent, read back, settled (agents/effects/executor.py)
@@ -26,7 +27,7 @@ from ticketgate.codecs.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.case_records import ReceiptWriter
-from ticketgate.streams.dispatched import Dispatched, take_in_dispatched
+from ticketgate.streams.dispatched import Dispatched, DispatchedIntake, take_in_dispatched
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.telemetry import Telemetry
@@ -76,7 +77,15 @@ class EffectTaker:
         output: Output,
     ) -> int:
         """As `BatchTaker`."""
-        intake = take_in_dispatched(records, max_bytes=self.max_bytes)  # 3
+        position = records[0].offset
+        for run in take_in_dispatched(records, max_bytes=self.max_bytes).runs():  # 3
+            position = await self._take_run(run, position, token, output)
+        return position
+
+    async def _take_run(
+        self, intake: DispatchedIntake, position: int, token: LaneToken, output: Output
+    ) -> int:
+        """4 to 7, of records that name no effect twice, the first at `position` or behind; where the next begin."""
         wanted = [each for dispatched in intake.arrivals for each in self._wanted(dispatched)]
         with self.tracing.batch(
             token.topic, token.partition, [each.headers for each in intake.arrivals]
@@ -84,7 +93,7 @@ class EffectTaker:
             prepared = await self.executor.prepare(
                 [each.order for each in wanted], token=token, claimed=intake.next_offset
             )  # 4
-            await self._announce(prepared, output, records[0].offset)  # 5
+            await self._announce(prepared, output, position)  # 5
             told = await self._act_on_all(wanted, prepared, token)  # 6
             outgoing = [span.stamp(record) for receipt in told for record in self.receipts.effect(receipt)]
             outgoing += [self.writer.dead_letter(unreadable) for unreadable in intake.unreadable]

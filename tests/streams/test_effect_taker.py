@@ -1,0 +1,144 @@
+"""A batch of dispatched decisions whose effects have to do with one another."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from ticketgate.agents.funnel.funnel_specs import ToolEffect
+from ticketgate.codecs import Effect, decode_receipt
+from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus
+from ticketgate.store.tokens import LaneToken
+from ticketgate.streams.case_records import ReceiptWriter
+from ticketgate.streams.effect_taker import EffectTaker
+from ticketgate.streams.records import OutputTopics, RecordWriter
+from ticketgate.streams.second_look import SecondLook
+from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.tracing import Untraced
+
+from ..codecs import test_decision
+from ..codecs.funnel_records import ACCEPTED, case_decision
+from ..effects.support import LANE, Scene
+from .fakes import FakeOutput, record
+
+TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
+
+
+async def now() -> datetime:
+    return datetime(2026, 9, 1, tzinfo=UTC)
+
+
+async def mark(token: LaneToken, offset: int) -> None:
+    """Nothing reads it here."""
+
+
+def effect(amount: str = "600.00", key: str = "k1") -> Effect:
+    return Effect("pay", {"amount_gbp": amount}, key)
+
+
+def stopped(*effects: Effect) -> bytes:
+    """A case whose second look says no, for there is no catalogue to judge it by."""
+    return case_decision(effects=effects).encode()
+
+
+def passed(*effects: Effect) -> bytes:
+    """What a policy asks for, at which nobody looks twice."""
+    return test_decision.record(effects=effects, verdict=ACCEPTED, violations=()).encode()
+
+
+class Desk:
+    """A taker at a bank, and what it told."""
+
+    def __init__(self) -> None:
+        self.scene, self.output = Scene(), FakeOutput()
+        telemetry = Telemetry()
+        self.taker = EffectTaker(
+            tools={
+                "pay": ToolEffect(provider="bank", contribution="none", consequence="costly", automatic=True)
+            },
+            executor=self.scene.executor,
+            second_look=SecondLook(catalogue=None, evidences=None, clock=now, telemetry=telemetry),
+            mark_committed=mark,
+            receipts=ReceiptWriter(TOPICS, 1_000_000),
+            writer=RecordWriter(TOPICS, 1_000_000, dispatch_with_ticket=False),
+            telemetry=telemetry,
+            max_bytes=1_000_000,
+            tracing=Untraced(),
+        )
+
+    async def take(self, *values: bytes, first: int = 0) -> int:
+        records: list[Any] = [record(first + place, value) for place, value in enumerate(values)]
+        return await self.taker.take(records, token=LANE, hangs={}, output=self.output)
+
+    def told(self) -> list[tuple[int | None, EffectState, EffectStatus | None]]:
+        """The offset that asked, the state and the status of each receipt, in the order of the commits."""
+        receipts = [
+            decode_receipt(each.value)
+            for records, _ in self.output.committed
+            for each in records
+            if each.topic == "receipts"
+        ]
+        return [
+            (each.source and each.source.offset, each.effect_state, each.status)
+            for each in receipts
+            if isinstance(each, EffectReceipt)
+        ]
+
+
+P, R, C = EffectState.PREPARED, EffectState.REJECTED, EffectState.COMMITTED
+
+
+async def test_what_was_stopped_leaves_its_key_to_the_next_record_in_whichever_batch_that_is() -> None:
+    told = []
+    for batches in (
+        [(stopped(effect()), passed(effect("500.00")))],
+        [(stopped(effect()),), (passed(effect("500.00")),)],
+    ):
+        desk = Desk()
+        first = 0
+        for batch in batches:
+            first = await desk.take(*batch, first=first)
+        assert first == 2
+        assert [each.arguments for each in desk.scene.bank.transfers] == [{"amount_gbp": "500.00"}]
+        told.append(desk.told())
+
+    assert told[0] == told[1] == [(0, P, None), (0, R, None), (1, P, None), (1, C, EffectStatus.CREATED)]
+
+
+async def test_an_effect_asked_for_twice_in_a_batch_is_told_to_the_second_as_it_stands() -> None:
+    desk = Desk()
+
+    await desk.take(
+        passed(effect()), b"no decision", passed(effect(), effect(key="k2")), passed(effect(key="k3"))
+    )
+
+    assert desk.scene.bank.sent == ["k1", "k2", "k3"]
+    assert desk.told()[:3] == [(0, P, None), (0, C, EffectStatus.CREATED), (2, P, None)]
+    assert (2, C, EffectStatus.REPLAYED) in desk.told()
+    assert [offset for _, offset in desk.output.committed] == [0, 2, 2, 4]
+    assert [
+        len([1 for each in records if each.topic == "dead-letter"]) for records, _ in desk.output.committed
+    ] == [0, 1, 0, 0]
+
+
+async def test_a_batch_that_breaks_off_between_goes_on_behind_what_was_committed() -> None:
+    desk = Desk()
+    batch = (stopped(effect()), passed(effect()))
+    commit = desk.output.commit
+
+    async def breaks_off(records: Any, next_offset: int) -> None:
+        if len(desk.output.committed) == 2:
+            raise TimeoutError
+        await commit(records, next_offset)
+
+    desk.output.commit = breaks_off  # type: ignore[method-assign]
+    with pytest.raises(TimeoutError):
+        await desk.take(*batch)
+    desk.output.commit = commit  # type: ignore[method-assign]
+    assert desk.output.committed[-1][1] == 1
+
+    await desk.take(batch[1], first=1)
+
+    assert desk.scene.bank.sent == ["k1"]
+    assert desk.told()[-1] == (1, C, EffectStatus.CREATED)
