@@ -4,8 +4,8 @@ Promise: the cases of one file share one ledger, in their order, so that a repea
 lines with the same tenant and case id are attempts at one case. Nothing outside the process is touched.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
@@ -221,8 +221,7 @@ def _read_case(line: str, where: str) -> ReadCase:
     except ValidationError as err:
         first = err.errors(include_url=False, include_input=False)[0]
         key = ".".join(str(part) for part in first["loc"]) or "the case"
-        known = ", ".join(WrittenCase.__dataclass_fields__)
-        raise FunnelCaseError(f"{where}: {key}: {first['msg'].lower()}; a case has {known}") from None
+        raise FunnelCaseError(f"{where}: {key}: {first['msg'].lower()}; {_known(first['loc'])}") from None
     if written.expect is None and written.label is None:
         raise FunnelCaseError(
             f"{where}: neither expect nor label; say what must come of the case, or what is true"
@@ -238,6 +237,14 @@ def _read_case(line: str, where: str) -> ReadCase:
         request=request,
     )
     return ReadCase(written, proposal)
+
+
+def _known(place: Sequence[int | str]) -> str:
+    """What may stand in the part of a case that a fault lies in."""
+    parts: Mapping[int | str, type] = {"expect": Expectation, "faults": Faults, "label": Label}
+    kind = parts.get(place[0]) if len(place) > 1 else None
+    names = ", ".join(each.name for each in fields(kind or WrittenCase))
+    return f"{place[0] if kind else 'a case'} has {names}"
 
 
 def _faults(expected: Expectation, outcome: Outcome, ledger: MemoryLedger) -> list[str]:

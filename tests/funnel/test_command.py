@@ -73,9 +73,11 @@ def test_a_case_that_comes_out_otherwise_is_named_and_ends_with_3(tmp_path: Path
 
 
 def test_a_file_that_cannot_be_used_is_one_line_with_its_place(tmp_path: Path) -> None:
+    first = json.loads(EXAMPLE.read_text(encoding="utf-8").splitlines()[0])
     cases = tmp_path / "cases.jsonl"
     for text, part in (
-        ("{}\n", ":1: name: field required"),
+        ("{}\n", ":1: name: field required; a case has name, at, request,"),
+        (json.dumps({**first, "expect": {}}), ":1: expect.status: field required; expect has status, stage,"),
         ('{"name": "a", "name": "b"}', 'duplicate key "name"'),
         ("", "no cases"),
     ):
