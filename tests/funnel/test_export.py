@@ -404,6 +404,19 @@ def test_what_cannot_be_a_case_is_told_and_the_others_are_written() -> None:
     assert exported.stderr.count(b"effect another: a receipt holds neither") == 1
 
 
+def test_what_is_no_record_among_others_is_told_by_line_and_the_others_are_written() -> None:
+    decision, _ = one()
+    bare_case = b'{"name": "a case", "call": "{}"}'
+    given = b"\n".join([bare_case, decision.encode(), b'{"topic": "dispatch", "value_text": "junk"}'])
+
+    exported = ticketgate("case", "-", given=given)
+
+    assert exported.returncode == 2
+    assert len(exported.stdout.splitlines()) == 1
+    assert b'standard input:1: no record of ours: it has no "schema"; give records of' in exported.stderr
+    assert b"standard input:3: not JSON" in exported.stderr
+
+
 def test_a_ticket_becomes_a_case_of_its_policy_and_its_effects_receipt_does_not() -> None:
     _, receipt = one()
     ticket = (RECORDED / "decision-1.jsonl").read_bytes().splitlines()[1]
