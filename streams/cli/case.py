@@ -39,13 +39,13 @@ def command(records: Path, name: str | None) -> int:
     from ticketgate.codecs.decision import DecisionRecord
     from ticketgate.codecs.receipt import DecisionReceipt, EffectReceipt
 
-    read = _read(records)
+    read, problems = _read(records)
     tickets = [each for each in read if isinstance(each, DecisionRecord)]
     decisions = [each for each in read if isinstance(each, CaseDecision)]
     receipts = [each for each in read if isinstance(each, EffectReceipt)]
     judged = [each for each in read if isinstance(each, DecisionReceipt)]
     policies = {effect.idempotency_key for ticket in tickets for effect in ticket.effects}
-    problems = [
+    problems += [
         f"effect {each.idempotency_key}: a policy's effect passes no gates, so that no case shows what became of it"
         for each in receipts
         if each.idempotency_key in policies
@@ -76,7 +76,8 @@ def command(records: Path, name: str | None) -> int:
     return EXIT_BAD_INPUT if problems else 0
 
 
-def _read(path: Path) -> list[Read]:
+def _read(path: Path) -> tuple[list[Read], list[str]]:
+    """The records, and what stands between them and is none: one such must not keep an incident from its case."""
     from ticketgate.codecs.strict import Malformed, decode
     from ticketgate.streams.cli.envelope import LineError, read_line
 
@@ -85,6 +86,7 @@ def _read(path: Path) -> list[Read]:
     # One value may be written over many lines; records have a line each.
     lines = [data] if isinstance(whole, dict) else data.split(b"\n")
     found: list[Read] = []
+    problems: list[str] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -99,13 +101,14 @@ def _read(path: Path) -> list[Read]:
         for each in _records(decoded):
             read = each if isinstance(each, Malformed) else _record(each)
             if isinstance(read, Malformed):
-                raise CommandError(
+                problems.append(
                     f"{where}: {read.reason}; give records of dispatch, repairs, review or receipts"
                 )
-            found.append(read)
-    if not found:
+            else:
+                found.append(read)
+    if not found and not problems:
         raise CommandError(f"{named(path)}: no records; pipe `ticketgate consume review` into this command")
-    return found
+    return found, problems
 
 
 def _records(value: JsonValue | Malformed) -> Sequence[JsonValue | Malformed]:
@@ -122,9 +125,14 @@ def _records(value: JsonValue | Malformed) -> Sequence[JsonValue | Malformed]:
 def _record(value: JsonValue) -> Read | Malformed:
     """A record by its `schema`."""
     from ticketgate.codecs.case_decision import read_dispatched
+    from ticketgate.codecs.malformed import Malformed
     from ticketgate.codecs.receipt import read_receipt
+    from ticketgate.codecs.verdict import Stage
 
     schema = value.get("schema") if isinstance(value, dict) else None
+    if schema is None:
+        # Else each field of a decision would be named as missing from what was never one.
+        return Malformed(Stage.SCHEMA, "missing_field", 'no record of ours: it has no "schema"')
     is_receipt = isinstance(schema, str) and schema.startswith("receipt/")
     return read_receipt(value) if is_receipt else read_dispatched(value)
 
