@@ -62,7 +62,7 @@ for i = 3, #KEYS do
     redis.call('HSET', KEYS[i], 'content', ARGV[2 * i - 3], 'order', ARGV[2 * i - 2],
       'state', 'prepared', 'sends', 0, 'at', now, 'told', 1)
     redis.call('HINCRBY', KEYS[i], 'sequence', 1)
-    redis.call('HDEL', KEYS[i], 'known')
+    redis.call('HDEL', KEYS[i], 'known', 'restored')
     redis.call('PERSIST', KEYS[i])
   end
   found[i - 2] = entry(KEYS[i])

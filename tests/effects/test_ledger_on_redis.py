@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from redis.asyncio import Redis
+from ticketgate.agents.effects.executor import receipt_of
 from ticketgate.agents.effects.ledger import Entry, Settlement
 from ticketgate.agents.effects.rules import NO_ANSWER
 from ticketgate.codecs.receipt import EffectState
@@ -14,6 +16,7 @@ from ticketgate.store.connect import connect
 from ticketgate.store.durability import ClaimsNotDurable, Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.ledger import Ledger
+from ticketgate.store.ledger_rebuild import Remembered, restore
 from ticketgate.store.marks import read_marks
 from ticketgate.store.tokens import LaneToken, Superseded, take_token
 from ticketgate.streams.embedded.valkey import Valkey
@@ -190,3 +193,17 @@ async def test_no_lone_number_or_text_is_changed_on_its_way(lane: Lane) -> None:
     entry = await lane.ledger.read("κλειδί")
     assert entry is not None
     assert entry.order == asked
+
+
+async def test_a_key_that_a_restored_effect_left_is_wholly_another_orders(lane: Lane) -> None:
+    entry = await lane.prepare()
+    told = replace(receipt_of(entry), effect_state=REJECTED.state, verdict=REJECTED.verdict)
+    await lane.redis.delete(lane.keys.effect("k1"))
+    seconds, _ = await lane.redis.time()
+    await restore(lane.redis, lane.keys, [Remembered(told, seconds * 1000)], ttl=timedelta(days=1))
+
+    (anew,) = await lane.ledger.prepare([order(offset=7)], token=lane.token, claimed=8)
+
+    assert isinstance(anew, Entry)
+    # What its gates judge again came with it, so it may be sent a second time.
+    assert (anew.state, anew.is_restored) == (EffectState.PREPARED, False)
