@@ -80,7 +80,10 @@ def command(
     if offered:
         return _offered(text, source, loaded)
     run = _profile if as_profile else _run
-    return run(_read(text, source), loaded, as_json)
+    code = run(_read(text, source), loaded, as_json)
+    if code and cases is not None and catalogue is None:
+        say(f"judged by the catalogue {loaded.name} {loaded.version}; cases of another need --catalogue")
+    return code
 
 
 def _read(text: str, source: str) -> tuple[ReadCase, ...]:

@@ -177,6 +177,9 @@ def _show(entries: Sequence[Entry], *, as_json: bool, count: int, oldest_s: floa
     if count:
         oldest = timedelta(seconds=round(oldest_s))
         click.echo(f"{count} open, the oldest for {oldest}")
+        say(
+            "workers read them back by themselves; --read-back does it now, and --settle KEY takes a person's word"
+        )
     elif not entries:
         click.echo("nothing is open")
 
