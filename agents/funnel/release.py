@@ -42,7 +42,8 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRelease:
-    """One tool against its cell. never: why no effect of this cell is automatic, whatever stands; else empty."""
+    """One tool against its cell. never: why no effect of this cell is automatic, whatever stands; else empty.
+    remove_the_model: why a model should have no part in it, automatic or not; else empty."""
 
     tool: str
     provider: str
@@ -50,6 +51,7 @@ class ToolRelease:
     consequence: str
     automatic: bool
     never: str
+    remove_the_model: str
     standings: tuple[Standing, ...]
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -61,6 +63,7 @@ class ToolRelease:
             "consequence": self.consequence,
             "automatic": self.automatic,
             "never": self.never,
+            "remove_the_model": self.remove_the_model,
             "requirements": [each.to_json() for each in self.standings],
         }
 
@@ -118,8 +121,8 @@ def require_release(file: FunnelFile) -> None:
 
 
 def _release(subject: Subject) -> ToolRelease:
-    effect, grid = subject.effect, release_grid()
-    cell = grid.cells[effect.contribution].cell(effect.consequence)
+    effect, row = subject.effect, release_grid().cells[subject.effect.contribution]
+    cell = row.cell(effect.consequence)
     return ToolRelease(
         tool=subject.name,
         provider=effect.provider,
@@ -127,6 +130,8 @@ def _release(subject: Subject) -> ToolRelease:
         consequence=effect.consequence,
         automatic=effect.automatic,
         never=cell if isinstance(cell, str) else "",
+        # A policy's effect has left the model out already.
+        remove_the_model="" if subject.tool is None else row.remove_the_model or "",
         standings=() if isinstance(cell, str) else tuple(_standing(each, subject) for each in cell),
     )
 
@@ -154,18 +159,15 @@ def _standing(name: str, subject: Subject) -> Standing:
 
 
 def _findings(subject: Subject) -> Iterator[ReleaseFinding]:
-    name, effect, tool = subject.name, subject.effect, subject.tool
-    row = release_grid().cells[effect.contribution]
-    release = _release(subject)
+    name, release = subject.name, _release(subject)
     if release.never:
         yield ReleaseFinding(
             tool=name, code="forbidden", what=release.never, remedy="write automatic = false"
         )
-    if tool is not None:
-        yield from _understated(subject, effect.contribution)
-        if row.remove_the_model is not None:
-            remedy = "take the tool out of the catalogue, or say what of it is the model's"
-            yield ReleaseFinding(tool=name, code="remove_the_model", what=row.remove_the_model, remedy=remedy)
+    yield from _understated(subject)
+    if release.remove_the_model:
+        remedy = "take the tool out of the catalogue, or say what of it is the model's"
+        yield ReleaseFinding(tool=name, code="remove_the_model", what=release.remove_the_model, remedy=remedy)
     for standing in release.standings:
         if standing.fault:
             yield ReleaseFinding(
@@ -177,12 +179,13 @@ def _findings(subject: Subject) -> Iterator[ReleaseFinding]:
             )
 
 
-def _understated(subject: Subject, declared: str) -> Iterator[ReleaseFinding]:
+def _understated(subject: Subject) -> Iterator[ReleaseFinding]:
     """Fields that the model reads and the declared contribution does not own up to."""
     if subject.tool is None:
         return
+    declared = subject.effect.contribution
     for field, contribution in readings(subject.tool).items():
-        if CONTRIBUTIONS.index(contribution) > CONTRIBUTIONS.index(subject.effect.contribution):
+        if CONTRIBUTIONS.index(contribution) > CONTRIBUTIONS.index(declared):
             yield ReleaseFinding(
                 tool=subject.name,
                 code="contribution_understated",

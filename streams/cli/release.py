@@ -53,6 +53,8 @@ def _lines(file: FunnelFile, tools: Sequence[ToolRelease], findings: Sequence[Re
         lines.append(f"{each.tool}: {each.contribution}, {each.consequence}, by {each.provider}: {how}")
         if each.never:
             lines.append(f"  never   {each.never}")
+        if each.remove_the_model:
+            lines.append(f"  remove  the model: {each.remove_the_model}")
         for one in each.standings:
             if one.fault:
                 lines.append(f"  lacks   {one.requirement:20}  {one.fault}; {one.remedy}")

@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -133,6 +134,17 @@ def test_without_a_contribution_the_model_goes(consequence: Consequence) -> None
     assert said(file(effect)) == [("remove_the_model", "")]
     # A policy's effect has left the model out already.
     assert said(file(effect, tool="assign_queue", catalogue=None)) == []
+
+
+@pytest.mark.parametrize("automatic", [True, False])
+def test_the_model_is_to_go_whether_or_not_the_effect_is_automatic(automatic: bool) -> None:
+    def told(contribution: Contribution, **changed: Any) -> str:
+        effect = declared(contribution, automatic=automatic)
+        return tool_releases(file(effect, **changed))[0].remove_the_model
+
+    assert "leave the model out" in told("none")
+    assert told("none", tool="assign_queue", catalogue=None) == ""
+    assert told("arguments") == ""
 
 
 @pytest.mark.parametrize("contribution", ["wording", "operation"])
@@ -300,6 +312,21 @@ def test_the_command_tells_what_stands_and_ends_with_0() -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("schedule_transfer: arguments, irreversible, by bank: automatic\n")
     assert done.stdout.endswith("payments.funnel.toml: 1 tool, 1 automatic, 0 findings\n")
+
+
+def test_the_command_says_to_remove_the_model_from_what_is_not_automatic_too(tmp_path: Path) -> None:
+    text = (EXAMPLES / "payments.funnel.toml").read_text(encoding="utf-8")
+    changed = {'contribution = "arguments"': 'contribution = "none"', "automatic = true": "automatic = false"}
+    for written, meant in changed.items():
+        assert written in text
+        text = text.replace(written, meant)
+    path = tmp_path / "funnel.toml"
+    path.write_text(text, encoding="utf-8")
+
+    done = run(str(path))
+
+    assert done.returncode == 0, done.stderr
+    assert "\n  remove  the model: nothing of the effect is the model's" in done.stdout
 
 
 def test_the_command_ends_with_3_for_a_finding_and_2_for_a_bad_file(tmp_path: Path) -> None:
