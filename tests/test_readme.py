@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
 import subprocess
@@ -69,6 +70,21 @@ def test_the_policy_that_the_readme_shows_loads(tmp_path: Path) -> None:
     ran = run("check", str(tmp_path / "answers.json"), "--policy", str(tmp_path / "policy.toml"))
 
     assert ran.returncode == 3, ran.stderr
+
+
+def test_the_call_that_the_readme_proposes_is_accepted_by_the_evidence_that_it_writes(tmp_path: Path) -> None:
+    (proposal,) = [json.loads(block) for kind, block in BLOCKS if kind == "json"]
+    written = dict(re.findall(r"^\$ redis-cli set support:(\w+):\S+ '(.*)'$", README, re.MULTILINE))
+    evidence = {name: json.loads(value) for name, value in written.items()}
+    wanted = {"status": "accept", "stage": "postcondition"}
+    case = {"name": "shown", "at": "2026-09-01T12:00:00Z", **evidence, "expect": wanted}
+    (tmp_path / "case.jsonl").write_text(
+        json.dumps({**case, "call": proposal["call"], "request": proposal["request"]})
+    )
+
+    ran = run("funnel", str(tmp_path / "case.jsonl"), "--catalogue", "support")
+
+    assert (set(evidence), ran.returncode) == ({"authority", "world"}, 0), ran.stdout + ran.stderr
 
 
 def test_the_settings_that_the_readme_shows_are_taken(tmp_path: Path) -> None:
