@@ -190,7 +190,7 @@ class ClaimingTaker(Generic[D, J]):
         collided = sum(isinstance(result, Collision) for result in claimed)
         telemetry = self.telemetry
         telemetry.records(topic, "tombstone", intake.tombstones)
-        telemetry.records(topic, "malformed", len(intake.unreadable))
+        telemetry.put_aside(topic, (each.malformed for each in intake.unreadable))
         telemetry.records(topic, "replayed", replayed)
         for each in decided:
             telemetry.records(topic, whereto(each.outcome.verdict))
@@ -198,9 +198,6 @@ class ClaimingTaker(Generic[D, J]):
         telemetry.gate_outcome(Stage.IDENTITY, "replayed", replayed)
         telemetry.gate_outcome(Stage.IDENTITY, "review", collided)
         self.work.count([each.outcome for each in decided])
-        for unreadable in intake.unreadable:
-            telemetry.gate_outcome(unreadable.malformed.stage, "malformed")
-            telemetry.dead_lettered(unreadable.malformed.code)
 
 
 def whereto(verdict: Verdict) -> str:

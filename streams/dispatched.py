@@ -32,11 +32,13 @@ class Dispatched:
 
 @dataclass(frozen=True, slots=True)
 class DispatchedIntake:
-    """A batch taken apart. `next_offset` is one past the last record's."""
+    """A batch taken apart. `next_offset` is one past the last record's; `tombstones` is of the whole batch, not of its
+    runs."""
 
     next_offset: int
     arrivals: tuple[Dispatched, ...]
     unreadable: tuple[Unreadable, ...]
+    tombstones: int = 0
 
     def runs(self) -> Iterator[DispatchedIntake]:
         """The batch in parts, in which no two records name one effect: what becomes of the first decides what the
@@ -60,7 +62,7 @@ class DispatchedIntake:
 
 
 def take_in_dispatched(records: Sequence[ConsumerRecord], *, max_bytes: int) -> DispatchedIntake:
-    """Read a batch, which is not empty, of one partition. A record without a value is skipped."""
+    """Read a batch, which is not empty, of one partition. A record without a value is skipped, and counted."""
     arrivals: list[Dispatched] = []
     unreadable: list[Unreadable] = []
     for record in records:
@@ -86,4 +88,5 @@ def take_in_dispatched(records: Sequence[ConsumerRecord], *, max_bytes: int) -> 
         else:
             subject, judged = decision.ticket_id, None
         arrivals.append(Dispatched(coordinate, record.key, subject, commands, judged, headers))
-    return DispatchedIntake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable))
+    tombstones = sum(record.value is None for record in records)
+    return DispatchedIntake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable), tombstones)

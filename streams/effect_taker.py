@@ -78,8 +78,10 @@ class EffectTaker:
     ) -> int:
         """As `BatchTaker`."""
         position = records[0].offset
-        for run in take_in_dispatched(records, max_bytes=self.max_bytes).runs():  # 3
+        intake = take_in_dispatched(records, max_bytes=self.max_bytes)  # 3
+        for run in intake.runs():
             position = await self._take_run(run, position, token, output)
+        self.telemetry.records(token.topic, "tombstone", intake.tombstones)
         return position
 
     async def _take_run(
@@ -99,7 +101,7 @@ class EffectTaker:
             outgoing += [self.writer.dead_letter(unreadable) for unreadable in intake.unreadable]
             await output.commit(outgoing, intake.next_offset)  # 7
         await self.mark_committed(token, intake.next_offset)
-        self.telemetry.records(token.topic, "malformed", len(intake.unreadable))
+        self.telemetry.put_aside(token.topic, (each.malformed for each in intake.unreadable))
         self.telemetry.records(token.topic, "taken", len(intake.arrivals))
         for _ in range(sum(len(each.commands) for each in intake.arrivals) - len(wanted)):
             self.telemetry.effect("not_ours")

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from ticketgate.agents.decide import Decision
 from ticketgate.codecs.decision import PolicyRef
+from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.verdict import Stage, Verdict
 
 # A gate takes microseconds, scoring a batch milliseconds to seconds.
@@ -174,6 +175,13 @@ class Telemetry:
         """How many outcomes are open, and for how long the oldest."""
         self._unknown.set(count)
         self._unknown_seconds.set(oldest_s)
+
+    def put_aside(self, topic: str, malformed: Iterable[Malformed]) -> None:
+        """Count input records of `topic` that went to dead-letter."""
+        for each in malformed:
+            self.records(topic, "malformed")
+            self.gate_outcome(each.stage, "malformed")
+            self.dead_lettered(each.code)
 
     def dead_lettered(self, code: str) -> None:
         """Count one dead letter."""

@@ -52,7 +52,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.scene, self.output = Scene(), FakeOutput()
-        telemetry = Telemetry()
+        self.telemetry = telemetry = Telemetry()
         self.taker = EffectTaker(
             tools={
                 "pay": ToolEffect(provider="bank", contribution="none", consequence="costly", automatic=True)
@@ -67,7 +67,7 @@ class Desk:
             tracing=Untraced(),
         )
 
-    async def take(self, *values: bytes, first: int = 0) -> int:
+    async def take(self, *values: bytes | None, first: int = 0) -> int:
         records: list[Any] = [record(first + place, value) for place, value in enumerate(values)]
         return await self.taker.take(records, token=LANE, hangs={}, output=self.output)
 
@@ -142,3 +142,21 @@ async def test_a_batch_that_breaks_off_between_goes_on_behind_what_was_committed
 
     assert desk.scene.bank.sent == ["k1"]
     assert desk.told()[-1] == (1, C, EffectStatus.CREATED)
+
+
+async def test_what_is_no_decision_and_what_has_no_value_is_counted() -> None:
+    desk = Desk()
+
+    assert await desk.take(passed(effect()), None, b"no decision", b"{}", None) == 5
+
+    counted = desk.telemetry.expose(is_ready=True)[0].decode()
+    for line in (
+        'ticketgate_records_total{outcome="tombstone",topic="dispatch"} 2.0',
+        'ticketgate_records_total{outcome="malformed",topic="dispatch"} 2.0',
+        'ticketgate_records_total{outcome="taken",topic="dispatch"} 1.0',
+        'ticketgate_gate_evaluations_total{gate="parse",outcome="malformed"} 1.0',
+        'ticketgate_dead_letter_total{code="not_json"} 1.0',
+        'ticketgate_dead_letter_total{code="missing_field"} 1.0',
+    ):
+        assert line in counted, counted
+    assert desk.scene.bank.sent == ["k1"]
