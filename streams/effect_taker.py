@@ -77,7 +77,7 @@ class EffectTaker:
         output: Output,
     ) -> int:
         """As `BatchTaker`."""
-        position = records[0].offset
+        position: int = records[0].offset
         intake = take_in_dispatched(records, max_bytes=self.max_bytes)  # 3
         for run in intake.runs():
             position = await self._take_run(run, position, token, output)
