@@ -43,8 +43,10 @@ def lint_catalogue(catalogue: Catalogue) -> tuple[Finding, ...]:
 
 
 def _of_tool(name: str, tool: Tool) -> Iterator[Finding]:
-    verb = _words(name)[0]
-    if verb in VAGUE_VERBS:
+    words = _words(name)
+    # Most of these are nouns too, as in schedule_run; manage is none, wherever it stands.
+    if words[0] in VAGUE_VERBS or "manage" in words:
+        verb = words[0] if words[0] in VAGUE_VERBS else "manage"
         what = f'"{verb}" names no consequence'
         yield Finding(
             "vague_name", name, what, "begin with the verb of what happens, such as schedule or refund"

@@ -127,6 +127,22 @@ def test_lint_finds_what_a_catalogue_leaves_unsaid() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "is_vague"),
+    [
+        ("manageNote", True),
+        ("note_manage", True),
+        ("update_note", True),
+        ("send_update", False),
+        ("manager_note", False),
+    ],
+)
+def test_lint_finds_a_verb_that_hides_what_happens(name: str, is_vague: bool) -> None:
+    found = lint_catalogue(parse_catalogue(SMALL.replace("send_note", name)))
+
+    assert ("vague_name" in [each.code for each in found]) is is_vague
+
+
 @pytest.mark.parametrize("alias", ["scheduleTransfer", "transfer_schedule", "plan_payment"])
 def test_lint_finds_two_names_for_one_thing(alias: str) -> None:
     tool = PAYMENTS.tools["schedule_transfer"]
