@@ -116,7 +116,8 @@ class Settings(KafkaSettings):
     group: str = Field("ticketgate", description="Kafka consumer group of the workers", min_length=1)
     roles: Roles = Field(
         ("decide",),
-        description="what a worker does, comma-separated: decide tickets, propose (judge proposed calls), effects",
+        description="what a worker does, comma-separated: decide (on tickets), propose (judge proposed calls),"
+        " effects (carry out what was accepted)",
     )
     funnel: Path | None = Field(
         None, description="funnel file (TOML): catalogue, look-ups, and who carries out which effect"

@@ -59,7 +59,8 @@ class Telemetry:
         )
         self._effects = Counter(
             "ticketgate_effects",
-            "Effects by result: created, replayed, verified_by_readback, unknown, absent, rejected, not_ours",
+            "Effects by result: created, replayed, verified_by_readback, settled_by_person, unknown, absent, rejected,"
+            " not_ours",
             ["result"],
             registry=registry,
         )
