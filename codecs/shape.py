@@ -86,9 +86,26 @@ def _reason(
         return f"{quote(name)} is missing: must be {hints[name]}"
     value = record[name]
     if len(detail["loc"]) > 1 and detail["input"] is not value:
-        within = ".".join(str(step) for step in detail["loc"])
-        return f"{quote(name)} must be {hints[name]}: at {quote(within)}: {detail['msg']}"
+        steps = _steps(detail, record)
+        within = quote(".".join(str(step) for step in steps))
+        # Of a union's branches the first speaks, and would name one type where there are several.
+        is_union = len(steps) < len(detail["loc"])
+        what = f" stands {wrong_kind(detail['input'])}" if is_union else f": {detail['msg']}"
+        return f"{quote(name)} must be {hints[name]}: at {within}{what}"
     return f"{quote(name)} must be {hints[name]}, not {_given(value, detail['type'])}"
+
+
+def _steps(detail: ErrorDetails, record: Mapping[str, JsonValue]) -> tuple[int | str, ...]:
+    """The place of a finding, without the branch of a union that pydantic names behind it."""
+    value: object = record
+    for count, step in enumerate(detail["loc"]):
+        if isinstance(value, Mapping) and (step in value or detail["type"] == "missing"):
+            value = value.get(str(step))
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return detail["loc"][:count]
+    return detail["loc"]
 
 
 def _given(value: JsonValue, fault: str) -> str:

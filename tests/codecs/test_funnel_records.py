@@ -36,6 +36,7 @@ from ticketgate.codecs import (
     receipt_headers,
     receipt_key,
 )
+from ticketgate.codecs.request import read_request
 
 from .examples import some
 from .funnel_records import (
@@ -105,6 +106,19 @@ def test_a_wrong_model_or_token_is_refused_by_its_field(field: str, value: Any) 
 
     assert isinstance(read, Malformed)
     assert f'"{field}"' in read.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "stands"), [(19.9, "the number 19.9"), (None, "null"), ({"amount": "19.90"}, "an object")]
+)
+def test_a_value_that_no_request_binds_is_named_by_its_place(value: Any, stands: str) -> None:
+    malformed = read_request({"operation": "credit", "actor_id": "a", "values": {"amount": value}})
+
+    assert isinstance(malformed, Malformed)
+    assert malformed.reason == (
+        '"values" must be an object of texts, whole numbers, true or false: '
+        f'at "values.amount" stands {stands}'
+    )
 
 
 def test_a_fingerprint_is_of_the_call_and_the_whole_request_alone() -> None:
