@@ -14,6 +14,7 @@ Source: DESIGN section 7.
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -35,12 +36,16 @@ from ticketgate.agents.http_asking import HttpAsker, NoAnswer
 from ticketgate.codecs.malformed import shorten
 from ticketgate.codecs.strict import JsonValue, Malformed, decode, encode
 
+log = logging.getLogger(__name__)
+
 KEY_HEADER: Final = "Idempotency-Key"
 FINGERPRINT_HEADER: Final = "Ticketgate-Fingerprint"
 MAX_ANSWER_BYTES: Final = 256 * 1024
 # 409 is a request of the same key that is still at work, 425 one that came too early: neither says what becomes of it.
 NOT_SAID: Final = frozenset({408, 409, 425, 429})
 _MOST_SAID: Final = 120
+# What a person who wrote the provider needs to hear: all else looks like a provider that is away.
+_NOT_WELL_FORMED: Final = 'a body that is no {"id": text, "state": object} of the length allowed'
 # What every server takes as a header's value, and keeps as it is.
 _KEY = re.compile(r"[!-~]{1,255}", re.ASCII)
 
@@ -110,14 +115,19 @@ class HttpPort:
         headers = {KEY_HEADER: command.key, FINGERPRINT_HEADER: command.content}
         try:
             status, body = await self._asker.ask("POST", self._url, headers=headers, body=_body(command))
-        except NoAnswer:
+        except NoAnswer as err:
+            _tell_unclear(command.key, "POST", self._url, str(err))
             return TimedOut()
         if status in (200, 201):
-            return _executed(body, self._max_answer_bytes)
+            executed = _executed(body, self._max_answer_bytes)
+            if isinstance(executed, TimedOut):
+                _tell_unclear(command.key, "POST", self._url, f"status {status} with {_NOT_WELL_FORMED}")
+            return executed
         if status == 422:
             return Collision()
         if 400 <= status < 500 and status not in NOT_SAID:
             return Refused(f"status {status}{_said(body, self._max_answer_bytes)}")
+        _tell_unclear(command.key, "POST", self._url, f"status {status}")
         return TimedOut()
 
     async def read_back(self, key: str) -> ReadBackResult:
@@ -127,16 +137,27 @@ class HttpPort:
         url = self._read_back_url.replace("{key}", quote(key, safe=""))
         try:
             status, body = await self._asker.ask("GET", url)
-        except NoAnswer:
+        except NoAnswer as err:
+            _tell_unclear(key, "GET", self._read_back_url, str(err))
             return CannotRead()
         if status == 404:
             return NotFound()
         found = _standing(body, self._max_answer_bytes) if status == 200 else None
-        return CannotRead() if found is None else Found(found[0], found[1])
+        if found is None:
+            what = f" with {_NOT_WELL_FORMED}" if status == 200 else ""
+            _tell_unclear(key, "GET", self._read_back_url, f"status {status}{what}")
+            return CannotRead()
+        return Found(found[0], found[1])
 
     async def close(self) -> None:
         """Close the connections."""
         await self._asker.close()
+
+
+def _tell_unclear(key: str, method: str, url: str, why: str) -> None:
+    parts = urlsplit(url)  # without what may be a secret: the user and the query
+    where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    log.warning("effect %s: %s %s leaves open whether it stands: %s", key, method, where, why)
 
 
 def _body(command: Command) -> bytes:

@@ -222,6 +222,32 @@ async def test_a_server_that_is_away_is_an_unknown_outcome() -> None:
     await port.close()
 
 
+async def test_what_leaves_an_outcome_open_is_logged_with_its_reason(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"{server.url.replace('//', '//me:secret@')}/transfers?key=secret"
+    port = new_port(server, url=url, token=None)
+    for body, status in (({"id": "tr_1"}, 201), ({"error": "secret"}, 409)):
+        server.says(body, status)
+        await port.execute(Prepared(COMMAND))
+    for body, status in (([], 200), (None, 503)):
+        server.says(body, status)
+        await port.read_back(COMMAND.key)
+    await port.close()
+
+    told = [record.getMessage() for record in caplog.records]
+
+    post = f"effect {COMMAND.key}: POST {server.url}/transfers leaves open whether it stands: "
+    get = f"effect {COMMAND.key}: GET {server.url}/by-key/{{key}} leaves open whether it stands: "
+    malformed = 'a body that is no {"id": text, "state": object} of the length allowed'
+    assert told == [
+        f"{post}status 201 with {malformed}",
+        f"{post}status 409",
+        f"{get}status 200 with {malformed}",
+        f"{get}status 503",
+    ]
+
+
 async def test_reading_back_asks_for_the_key_and_nothing_else(server: Server, port: HttpPort) -> None:
     server.says(GOOD)
 
