@@ -6,7 +6,7 @@ Steps: 1 look up, 2 judge, 3 look up again and judge again, 4 carry out and veri
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ticketgate.agents.effects.execute import carry_out
@@ -69,4 +69,6 @@ async def process(
         return Outcome(verdict, decision, repair=judged.repair)
     # 4
     settled = await carry_out(judged.command, port)
-    return Outcome(settled.verdict, decision, settled.receipt, judged.repair)
+    # The ledger of one command knows neither whose it is nor the time.
+    effect = settled.receipt and replace(settled.receipt, subject=proposal.case_id, at=decision.at)
+    return Outcome(settled.verdict, decision, effect, judged.repair)

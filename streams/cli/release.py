@@ -24,7 +24,8 @@ def command(file: Path, as_json: bool) -> int:
 
     For each tool: what must stand before its effect may be automatic, and what shows it. Where the catalogue, the
     look-ups and the provider show it, no claim is asked for; where they show the contrary, none is taken. Exit code 3
-    if a tool is declared automatic and may not be, 2 if the file cannot be used. A worker refuses such a file.
+    if a tool is declared automatic and may not be, 2 if the file cannot be used. A worker of the role effects
+    refuses such a file.
     """
     # Loaded when it is needed, so that --help is quick.
     from ticketgate.agents.funnel.funnel_file import load_funnel_file

@@ -47,6 +47,8 @@ def test_the_example_gives_the_seeds_verdicts_one_object_a_line() -> None:
     receipts = {name: each["receipt"] and each["receipt"]["status"] for name, each in results.items()}
     assert receipts["timeout_after_commit"] == "verified_by_readback"
     assert receipts["duplicate_same_key"] == "replayed"
+    told = results["timeout_after_commit"]["receipt"]
+    assert (told["subject"], told["at"]) == ("timeout_after_commit", "2026-09-01T12:00:00.000Z")
     assert results["positive_quote"]["decision"]["effect_created"] is False
 
 
