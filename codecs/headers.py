@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -25,11 +26,13 @@ __all__ = [
     "Header",
     "dead_letter_headers",
     "decision_headers",
+    "escape_name",
     "foreign",
     "has_readable_name",
     "header",
     "receipt_headers",
     "record_headers",
+    "unescape_name",
     "unreadable_headers",
 ]
 
@@ -136,6 +139,24 @@ def has_readable_name(header: Header) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def escape_name(name: str) -> str:
+    r"""A header's name as a person can read it, whatever its bytes: `\xff` for one that is not UTF-8, `\\` for `\`."""
+    escaped = name.replace("\\", "\\\\").encode("utf-8", "surrogateescape")
+    return escaped.decode("utf-8", "backslashreplace")
+
+
+def unescape_name(text: str) -> str:
+    """The name that `escape_name` wrote so. Raises ValueError."""
+
+    def unescaped(found: re.Match[bytes]) -> bytes:
+        if found[1] is None:
+            raise ValueError(r"a backslash stands for itself as \\, and else before x and two digits, as in \xff")
+        return found[1] if found[2] is None else bytes.fromhex(found[2].decode("ascii"))
+
+    data = re.sub(rb"\\(\\|x([0-9a-f]{2}))?", unescaped, text.encode("utf-8"))
+    return data.decode("utf-8", "surrogateescape")
 
 
 def unreadable_headers(headers: Iterable[Header]) -> tuple[Header, ...]:

@@ -23,7 +23,8 @@ from ticketgate.streams.inputs import Input
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.outcomes import Outcomes
 from ticketgate.streams.records import OutputTopics, output_topics
-from ticketgate.streams.scanning import Gap, Progress, Scanner, open_scanner, read_all
+from ticketgate.streams.salvage import Gap
+from ticketgate.streams.scanning import Progress, Scanner, open_scanner, read_all
 from ticketgate.streams.settings import Settings
 
 

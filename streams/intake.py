@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from aiokafka import ConsumerRecord
-from ticketgate.codecs.headers import Header, has_readable_name
+from ticketgate.codecs.headers import Header, escape_name, has_readable_name
 from ticketgate.codecs.identity import (
     Coordinate,
     Fingerprint,
@@ -126,6 +126,6 @@ def _check_headers(headers: Sequence[Header]) -> Malformed | None:
     unreadable = [name for name, value in headers if not has_readable_name((name, value))]
     if not unreadable:
         return None
-    shown = quote(unreadable[0].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+    shown = quote(escape_name(unreadable[0]))
     more = f" and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
     return Malformed(Stage.PARSE, "header_not_utf8", f"the name of header {shown}{more} is not UTF-8")

@@ -11,6 +11,7 @@ Promise: what comes out is what a read_committed consumer would have been given,
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,14 @@ class Salvaged:
     next_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets of one partition that cannot be read."""
+
+    source: TopicPartition
+    offsets: range
+
+
 class UnreadableBatch(LaneFault):
     """The next batch of a partition cannot be read, and so neither can any record in `offsets`.
 
@@ -76,6 +85,46 @@ def is_about_bytes(error: Exception) -> bool:
     if isinstance(error, (CorruptRecordException, UnsupportedCodecError, RecordTooLargeError)):
         return True
     return not isinstance(error, (KafkaError, ConsumerStoppedError, TimeoutError))
+
+
+async def poll(
+    consumer: AIOKafkaConsumer,
+    positions: Mapping[TopicPartition, int],
+    *,
+    timeout_ms: int,
+    pass_over: Callable[[UnreadableBatch], None],
+) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
+    """The next records of a consumer that stands at `positions`, and where it cannot unpack them, what can be salvaged.
+
+    A batch that nobody can read is told to `pass_over`, and is passed over unless that raises. Raises aiokafka's
+    errors and TimeoutError.
+    """
+    try:
+        found: Mapping[TopicPartition, Sequence[ConsumerRecord]] = await consumer.getmany(
+            timeout_ms=timeout_ms
+        )
+        return found
+    except Exception as err:
+        if not is_about_bytes(err):
+            raise
+    # It does not say of which partition, and has dropped what it had unpacked of others.
+    return {each: await _read_on(consumer, each, at, pass_over) for each, at in positions.items()}
+
+
+async def _read_on(
+    consumer: AIOKafkaConsumer,
+    source: TopicPartition,
+    offset: int,
+    pass_over: Callable[[UnreadableBatch], None],
+) -> Sequence[ConsumerRecord]:
+    try:
+        salvaged = await salvage(consumer, source, offset)
+    except UnreadableBatch as batch:
+        pass_over(batch)
+        salvaged = Salvaged((), batch.offsets.stop)
+    # Also lets aiokafka forget what it holds of this partition and cannot unpack.
+    consumer.seek(source, salvaged.next_offset)
+    return salvaged.records
 
 
 async def salvage(consumer: AIOKafkaConsumer, source: TopicPartition, offset: int) -> Salvaged:

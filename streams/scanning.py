@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
@@ -19,7 +20,7 @@ from ticketgate.store.conditions import ConditionFailed
 from ticketgate.streams.broker import Unreachable, admin_client
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.kafka_refusal import find_refusal
-from ticketgate.streams.salvage import UnreadableBatch, is_about_bytes, salvage
+from ticketgate.streams.salvage import Gap, UnreadableBatch, poll
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
 
@@ -32,14 +33,6 @@ REQUEST_TIMEOUT_S = 30.0
 # Beyond the transactions' time limit: the broker looks for those that passed it every 10 s, and may restart meanwhile.
 PATIENCE_S = 30.0
 CLOSE_TIMEOUT_S = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Offsets of one partition that cannot be read."""
-
-    source: TopicPartition
-    offsets: range
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +94,11 @@ class Scanner:
             consumer.seek(each, offset)
         moved_at = clock()
         while positions:
-            for partition, records in (await self._poll(positions, unreadable=unreadable)).items():
+            async with broker_errors(self.connection):
+                polled = await poll(
+                    consumer, positions, timeout_ms=POLL_MS, pass_over=partial(_pass_over, unreadable)
+                )
+            for partition, records in polled.items():
                 end = ranges[partition].stop
                 within = [record for record in records if record.offset < end]
                 if within:
@@ -120,37 +117,11 @@ class Scanner:
             consumer.pause(*(each for each, offset in now.items() if offset >= ranges[each].stop))
             positions = {each: offset for each, offset in now.items() if offset < ranges[each].stop}
 
-    async def _poll(
-        self, positions: Mapping[TopicPartition, int], *, unreadable: list[Gap] | None
-    ) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
-        async with broker_errors(self.connection):
-            try:
-                found: Mapping[TopicPartition, Sequence[ConsumerRecord]] = await self._committed.getmany(
-                    timeout_ms=POLL_MS
-                )
-            except Exception as err:
-                if not is_about_bytes(err):
-                    raise
-                # It does not say of which partition, and has dropped what it had unpacked of others.
-                return {
-                    each: await self._salvage(each, at, unreadable=unreadable)
-                    for each, at in positions.items()
-                }
-            return found
 
-    async def _salvage(
-        self, source: TopicPartition, offset: int, *, unreadable: list[Gap] | None
-    ) -> Sequence[ConsumerRecord]:
-        try:
-            salvaged = await salvage(self._committed, source, offset)
-        except UnreadableBatch as err:
-            if unreadable is None:
-                raise ConditionFailed(str(err), "restore it from a healthy replica") from err
-            unreadable.append(Gap(source, err.offsets))
-            self._committed.seek(source, err.offsets.stop)
-            return ()
-        self._committed.seek(source, salvaged.next_offset)
-        return salvaged.records
+def _pass_over(unreadable: list[Gap] | None, batch: UnreadableBatch) -> None:
+    if unreadable is None:
+        raise ConditionFailed(str(batch), "restore it from a healthy replica") from batch
+    unreadable.append(Gap(batch.source, batch.offsets))
 
 
 async def read_all(

@@ -7,13 +7,14 @@ import sys
 from contextlib import aclosing
 
 import click
-from ticketgate.streams.cli import CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
 from ticketgate.streams.cli.envelope import write_line
 from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.cli.output import quiet_libraries
 from ticketgate.streams.cli.reader import read
 from ticketgate.streams.cli.span import Count, End, From, Until, parse_from, parse_until
 from ticketgate.streams.kafka_connection import connection_of
+from ticketgate.streams.salvage import Gap
 from ticketgate.streams.settings import Settings
 
 
@@ -39,31 +40,41 @@ from ticketgate.streams.settings import Settings
 @settings_flags("kafka")
 def command(
     topic: str, start: From, until: Until | None, follow: bool, values: bool, settings: Settings
-) -> None:
+) -> int:
     """Print the committed records of TOPIC, a line of JSON each.
 
     \b
     topic, partition, offset   where the record lies
     timestamp_ms               its time, in milliseconds since 1970
     key                        text or null; key_base64 if it is not UTF-8
-    headers                    [name, text], [name, {"base64": …}] or [name, null], in order
+    headers                    [name, text], [name, {"base64": …}] or [name, null], in order;
+                               a name that is not UTF-8 is {"escaped": …}, with \\xff for such a byte
     value                      the JSON value; null alone is a tombstone
     value_text, value_base64   the exact bytes, where they are not JSON or not as compact as value
 
     `ticketgate produce` takes the same lines and sends the same bytes. No consumer group is used: no position is
-    kept, and no worker notices.
+    kept, and no worker notices. A batch that is damaged on the broker is named on stderr and passed over; the exit code
+    is 3 then.
     """
     quiet_libraries()
     if follow and until is not None and not isinstance(until, Count):
         raise CommandError("--follow goes on past any end; leave --until out, or give it a number of records")
-    asyncio.run(_consume(topic, start, until or End(), follow, values, settings))
+    return asyncio.run(_consume(topic, start, until or End(), follow, values, settings))
 
 
 async def _consume(
     topic: str, start: From, until: Until, follow: bool, values: bool, settings: Settings
-) -> None:
+) -> int:
+    unreadable: list[Gap] = []
     out = sys.stdout.buffer
-    parts = read(connection=connection_of(settings), topic=topic, start=start, until=until, follow=follow)
+    parts = read(
+        connection=connection_of(settings),
+        topic=topic,
+        start=start,
+        until=until,
+        follow=follow,
+        unreadable=unreadable,
+    )
     async with aclosing(parts):
         async for records in parts:
             for record in records:
@@ -72,3 +83,4 @@ async def _consume(
                 elif record.value is not None:
                     out.write(record.value + b"\n")
             out.flush()
+    return EXIT_FINDINGS if unreadable else 0

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 from ticketgate.codecs.times import from_epoch_ms, parse_rfc3339, rfc3339
 from ticketgate.codecs.verdict import Stage
-from ticketgate.streams.cli import CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
 from ticketgate.streams.cli.envelope import write_line
 from ticketgate.streams.cli.files import named
 from ticketgate.streams.cli.letters import letters
@@ -20,6 +20,7 @@ from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.sending_again import report, send_again
 from ticketgate.streams.dead_letters import Place, Wanted, read_dead_letter
+from ticketgate.streams.salvage import Gap
 from ticketgate.streams.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -91,17 +92,18 @@ def list_(
     until_ms: int | None,
     as_json: bool,
     settings: Settings,
-) -> None:
+) -> int:
     """List dead letters. --json prints them whole, a line each as `consume` does, to be mended in an editor and sent
-    again by `dead-letter replay FILE`."""
+    again by `dead-letter replay FILE`. Exit code 3 if a batch of them is damaged and could not be read."""
     quiet_libraries()
     wanted = Wanted(stage=stage, codes=frozenset(codes), places=places, since_ms=since_ms, until_ms=until_ms)
-    asyncio.run(_list(settings, wanted, as_json=as_json))
+    return asyncio.run(_list(settings, wanted, as_json=as_json))
 
 
-async def _list(settings: Settings, wanted: Wanted, *, as_json: bool) -> None:
+async def _list(settings: Settings, wanted: Wanted, *, as_json: bool) -> int:
+    unreadable: list[Gap] = []
     rows: list[tuple[str, ...]] = []
-    async with aclosing(letters(settings, wanted)) as found:
+    async with aclosing(letters(settings, wanted, unreadable=unreadable)) as found:
         async for record in found:
             if as_json:
                 sys.stdout.buffer.write(write_line(record) + b"\n")
@@ -116,6 +118,7 @@ async def _list(settings: Settings, wanted: Wanted, *, as_json: bool) -> None:
         print_table(("lay at", "time", "key", "stage", "code", "reason"), sorted(rows))
     if not as_json:
         say(f"{len(rows)} dead letters")
+    return EXIT_FINDINGS if unreadable else 0
 
 
 # --- replay -----------------------------------------------------------------------------------------------------
@@ -149,7 +152,8 @@ def replay(
     so without FILE, what goes out is what a newer worker, a larger TICKETGATE_MAX_TICKET_BYTES or the loss of an
     unreadable header makes good. To mend a line, put the corrected record into value, and drop value_text.
 
-    A ticket or proposal has one effect, however often it is sent again. Exit code 3 if some were held back.
+    A ticket or proposal has one effect, however often it is sent again. Exit code 3 if some were held back,
+    or could not be read.
     """
     quiet_libraries()
     wanted = Wanted(stage=stage, codes=frozenset(codes), places=places, since_ms=since_ms, until_ms=until_ms)

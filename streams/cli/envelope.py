@@ -1,11 +1,12 @@
-"""Kafka records as JSON lines, both ways: the form that `consume` prints and `produce` reads.
+r"""Kafka records as JSON lines, both ways: the form that `consume` prints and `produce` reads.
 
 A line is an envelope if it is an object with `value`, `value_text` or `value_base64`:
 
     topic, partition, offset   where it lies; `produce` goes by `partition` alone, if it stands there
     timestamp_ms               milliseconds since 1970; null or absent: the producer's clock
     key                        text, null for no key; `key_base64` in its place if the bytes are not UTF-8
-    headers                    in order: [name, text], [name, {"base64": …}] or [name, null]
+    headers                    in order: [name, text], [name, {"base64": …}] or [name, null]; a name whose bytes are
+                               not UTF-8 is {"escaped": …}, such as bad\xffname, with \\ for each \
     value                      the JSON value; null, alone, is a tombstone
     value_text, value_base64   the exact bytes, where `value` does not give them: not JSON, or JSON in another
                                spelling than ours (compact UTF-8), such as with white space. `value` stands beside
@@ -24,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ticketgate.codecs.headers import escape_name, has_readable_name, unescape_name
 from ticketgate.codecs.limits import MAX_DEPTH
 from ticketgate.codecs.malformed import quote, wrong_kind
 from ticketgate.codecs.strict import JsonValue, Malformed, canonical, decode, encode
@@ -82,7 +84,7 @@ def write_line(record: ReadRecord) -> bytes:
     return encode(
         fields
         | _write_bytes("key", record.key)
-        | {"headers": [[name, _write_header(value)] for name, value in record.headers]}
+        | {"headers": [[_write_name(name), _write_header(value)] for name, value in record.headers]}
         | _write_value(record.value)
     )
 
@@ -160,6 +162,10 @@ def _write_bytes(name: str, data: bytes | None, *, text: str | None = None) -> d
         return {f"{name}_base64": _to_base64(data)}
 
 
+def _write_name(name: str) -> JsonValue:
+    return name if has_readable_name((name, None)) else {"escaped": escape_name(name)}
+
+
 def _write_header(value: bytes | None) -> JsonValue:
     if value is None:
         return None
@@ -215,6 +221,12 @@ def _read_headers(value: JsonValue) -> Headers:
 
 
 def _read_header(place: int, pair: JsonValue) -> tuple[str, bytes | None]:
+    match pair:
+        case [{"escaped": str(escaped), **rest}, value] if not rest:
+            try:
+                pair = [unescape_name(escaped), value]
+            except ValueError as err:
+                raise LineError(f"headers[{place}]: {err}") from err
     match pair:
         case [str(name), None]:
             return name, None

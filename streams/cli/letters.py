@@ -6,24 +6,20 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from aiokafka import ConsumerRecord
-from ticketgate.streams.cli.reader import read
-from ticketgate.streams.cli.span import Beginning, End
+from ticketgate.streams.cli.reader import read_whole
 from ticketgate.streams.dead_letters import Wanted, read_dead_letter
 from ticketgate.streams.kafka_connection import connection_of
+from ticketgate.streams.salvage import Gap
 from ticketgate.streams.settings import Settings
 
 
-async def letters(settings: Settings, wanted: Wanted) -> AsyncGenerator[ConsumerRecord, None]:
-    """The committed ones, each partition's in order. Raises `Unreachable` and `CommandError`."""
-    parts = read(
-        connection=connection_of(settings),
-        topic=settings.topic_dead_letter,
-        start=Beginning(),
-        until=End(),
-        follow=False,
-    )
-    async with aclosing(parts):
-        async for records in parts:
-            for record in records:
-                if wanted.holds(read_dead_letter(record), record.timestamp):
-                    yield record
+async def letters(
+    settings: Settings, wanted: Wanted, *, unreadable: list[Gap]
+) -> AsyncGenerator[ConsumerRecord, None]:
+    """The committed ones, each partition's in order. A batch that nobody can read is told on stderr and added to
+    `unreadable`. Raises `Unreachable` and `CommandError`."""
+    found = read_whole(connection_of(settings), [settings.topic_dead_letter], unreadable=unreadable)
+    async with aclosing(found):
+        async for record in found:
+            if wanted.holds(read_dead_letter(record), record.timestamp):
+                yield record

@@ -50,7 +50,8 @@ def command(
     A line is a ticket, sent as it stands with its id as the key (to the topic of proposals: a proposal, with its
     case_id), or an envelope as `consume` prints it: an object
     with value, value_text or value_base64, and if wanted key, headers, partition and timestamp_ms. So
-    `ticketgate consume A | ticketgate produce - --topic B` copies records byte for byte.
+    `ticketgate consume A | ticketgate produce - --topic B` copies records byte for byte,
+    and refuses those with a header whose name is not UTF-8.
 
     A file is read through before anything is sent: a line that cannot be sent sends nothing. From standard input,
     what comes before it has been sent. Blank lines are left out, but with --raw they are empty records.

@@ -1,4 +1,4 @@
-"""Read a part of a topic, committed records only, without a group: nobody's position moves.
+"""Read topics, or a part of one, committed records only, without a group: nobody's position moves.
 
 Promise: without `follow` the reading ends, at the latest where the committed records ended when it began.
 """
@@ -6,17 +6,20 @@ Promise: without `follow` the reading ends, at the latest where the committed re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import assert_never
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 from ticketgate.streams.broker import Unreachable, admin_client
 from ticketgate.streams.cli import CommandError
+from ticketgate.streams.cli.output import say
 from ticketgate.streams.cli.span import Beginning, Count, End, From, Moment, Offsets, Until
 from ticketgate.streams.cli.topics import explain, require_topic
 from ticketgate.streams.kafka_connection import KafkaConnection
+from ticketgate.streams.salvage import Gap, UnreadableBatch, poll
 
 # How soon it is seen that nothing but transaction markers is left.
 _POLL_MS = 200
@@ -29,28 +32,62 @@ CLOSE_TIMEOUT_S = 3.0
 
 
 async def read(
-    *, connection: KafkaConnection, topic: str, start: From, until: Until, follow: bool
+    *,
+    connection: KafkaConnection,
+    topic: str,
+    start: From,
+    until: Until,
+    follow: bool,
+    unreadable: list[Gap],
 ) -> AsyncGenerator[list[ConsumerRecord], None]:
     """The records in parts, each partition's in order; with `follow` it goes on until `until` has its count.
 
-    Raises `Unreachable`, or `CommandError` for a topic, partition or offset that is not there and for a record that
-    cannot be read.
+    A batch that nobody can read is told on stderr, passed over and added to `unreadable`. Raises `Unreachable`, or
+    `CommandError` for a topic, partition or offset that is not there.
     """
+    async with _at_ends(connection, [topic]) as (consumer, ends):
+        starts = await _starts(consumer, start, ends)
+        stops = await _at(consumer, until, ends) if isinstance(until, Moment) else ends
+        parts = _read(consumer, starts, None if follow else stops, unreadable)
+        if isinstance(until, Count):
+            parts = _at_most(parts, until.records)
+        async with aclosing(parts):
+            async for records in parts:
+                yield records
+
+
+async def read_whole(
+    connection: KafkaConnection, topics: Sequence[str], *, unreadable: list[Gap] | None = None
+) -> AsyncGenerator[ConsumerRecord, None]:
+    """Each record of the topics from the beginning to the present end, each partition's in order.
+
+    As `read`; without a list `unreadable`, a batch that nobody can read raises `CommandError`.
+    """
+    async with _at_ends(connection, topics) as (consumer, ends):
+        parts = _read(consumer, await _starts(consumer, Beginning(), ends), ends, unreadable)
+        async with aclosing(parts):
+            async for records in parts:
+                for record in records:
+                    yield record
+
+
+@asynccontextmanager
+async def _at_ends(
+    connection: KafkaConnection, topics: Sequence[str]
+) -> AsyncIterator[tuple[AIOKafkaConsumer, dict[TopicPartition, int]]]:
+    """A consumer, and where the committed records of each partition end."""
     async with admin_client(connection) as client:
-        await require_topic(client, topic)
-        (described,) = await client.describe_topics([topic])
-    partitions = [TopicPartition(topic, each["partition"]) for each in described["partitions"]]
+        for topic in topics:
+            await require_topic(client, topic)
+        described = await client.describe_topics(list(topics))
+    partitions = [
+        TopicPartition(topic["topic"], each["partition"])
+        for topic in described
+        for each in topic["partitions"]
+    ]
     try:
         async with _consumer(connection) as consumer:
-            ends = await _ends(consumer, partitions)
-            starts = await _starts(consumer, start, ends)
-            stops = await _at(consumer, until, ends) if isinstance(until, Moment) else ends
-            parts = _read(consumer, starts, None if follow else stops)
-            if isinstance(until, Count):
-                parts = _at_most(parts, until.records)
-            async with aclosing(parts):
-                async for records in parts:
-                    yield records
+            yield consumer, await _ends(consumer, partitions)
     except KafkaError as err:
         raise await explain(err, connection) from err
 
@@ -151,25 +188,28 @@ async def _read(
     consumer: AIOKafkaConsumer,
     starts: Mapping[TopicPartition, int],
     stops: Mapping[TopicPartition, int] | None,
+    unreadable: list[Gap] | None,
 ) -> AsyncGenerator[list[ConsumerRecord], None]:
-    """From `starts` on, up to `stops` or for ever.
-
-    A record that the client cannot read stops its partition; the others are read to their end before that is raised.
-    """
+    """From `starts` on, up to `stops` or for ever."""
     positions = {each: offset for each, offset in starts.items() if stops is None or offset < stops[each]}
     if not positions:
         return
     consumer.assign(list(positions))
     for each, offset in positions.items():
         consumer.seek(each, offset)
-    polling = _Polling(consumer)
     clock = asyncio.get_running_loop().time
     moved_at = clock()
-    while positions and (stops is not None or not polling.unreadable):
-        for partition, records in (await polling.next(positions)).items():
+    while positions:
+        try:
+            polled = await poll(
+                consumer, positions, timeout_ms=_POLL_MS, pass_over=partial(_pass_over, unreadable)
+            )
+        except TimeoutError as err:
+            raise _silent(positions) from err
+        for partition, records in polled.items():
             yield [each for each in records if stops is None or each.offset < stops[partition]]
         # Markers of transactions take offsets too: only the position tells that no record is left.
-        now = {each: await consumer.position(each) for each in positions if each not in polling.unreadable}
+        now = {each: await consumer.position(each) for each in positions}
         if stops is None:
             positions = now
             continue
@@ -179,58 +219,20 @@ async def _read(
             raise _silent(positions)
         consumer.pause(*(each for each in now if now[each] >= stops[each]))
         positions = {each: offset for each, offset in now.items() if offset < stops[each]}
-    if polling.unreadable:
-        where = ", ".join(f"{each.partition}:{offset}" for each, offset in sorted(polling.unreadable.items()))
-        raise CommandError(
-            f"{next(iter(starts)).topic}: the record at {where} has a header whose name is not UTF-8, and the client"
-            " cannot read it; read on behind it with --from PARTITION:OFFSET"
-        )
 
 
-class _Polling:
-    """Takes from the client what it has fetched. `unreadable`: partitions stopped by a record that it cannot read."""
-
-    def __init__(self, consumer: AIOKafkaConsumer) -> None:
-        self._consumer = consumer
-        self.unreadable: dict[TopicPartition, int] = {}
-
-    async def next(
-        self, positions: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Some records of the partitions, which stand at `positions`; none after a while without any."""
-        try:
-            return dict(await self._consumer.getmany(timeout_ms=_POLL_MS))
-        except UnicodeDecodeError:
-            # aiokafka loses what it had fetched of all partitions with it, and does not say which record it was.
-            for each, offset in positions.items():
-                self._consumer.seek(each, offset)
-            return await self._up_to_the_unreadable(positions)
-
-    async def _up_to_the_unreadable(
-        self, positions: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Record by record, each partition alone, until one cannot be read: its partition is stopped before it."""
-        found: dict[TopicPartition, list[ConsumerRecord]] = {each: [] for each in positions}
-        has_more = True
-        while has_more:
-            has_more = False
-            for each in positions:
-                try:
-                    polled = await self._consumer.getmany(each, timeout_ms=_POLL_MS, max_records=1)
-                except UnicodeDecodeError:
-                    self.unreadable[each] = await self._consumer.position(each)
-                    self._consumer.pause(each)
-                    return found
-                found[each].extend(polled.get(each, []))
-                has_more = has_more or bool(polled)
-        return found
+def _pass_over(unreadable: list[Gap] | None, batch: UnreadableBatch) -> None:
+    if unreadable is None:
+        raise CommandError(f"{batch}; restore it from a healthy replica") from batch
+    say(f"ticketgate: {batch}; reading goes on behind it")
+    unreadable.append(Gap(batch.source, batch.offsets))
 
 
 def _silent(partitions: Iterable[TopicPartition]) -> Unreachable:
-    where = ", ".join(str(number) for number in sorted(each.partition for each in partitions))
+    where = ", ".join(f"{each.topic}:{each.partition}" for each in sorted(partitions))
     return Unreachable(
         "TICKETGATE_KAFKA",
-        f"the broker does not answer for partition {where}",
+        f"the broker does not answer for {where}",
         "see what ails it, and try again",
     )
 

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from aiokafka.structs import RecordMetadata
+from ticketgate.codecs.headers import escape_name, has_readable_name
+from ticketgate.codecs.malformed import quote
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.cli.envelope import Record
 from ticketgate.streams.kafka_connection import KafkaConnection
@@ -93,7 +95,7 @@ class _UnderWay:
         """Hand a record over; waits while too many are under way."""
         try:
             self._waiting.append((line, await handing_over))
-        except (KafkaError, _NoSuchPartition) as err:
+        except (KafkaError, _CannotBeSent) as err:
             self._failed(line, err)
         while self._waiting and (self._waiting[0][1].done() or len(self._waiting) >= MOST_UNDER_WAY):
             await self._settle_first()
@@ -125,8 +127,8 @@ class _UnderWay:
             )
 
 
-class _NoSuchPartition(Exception):
-    """A line names a partition that the topic does not have."""
+class _CannotBeSent(Exception):
+    """A record that the broker is not asked to take; the message says why, and the way out."""
 
 
 @asynccontextmanager
@@ -153,11 +155,14 @@ async def _send(producer: AIOKafkaProducer, topic: str, record: Record) -> async
     """Hand a record to the producer; the future tells when the broker has it."""
     partitions: set[int] = await producer.partitions_for(topic)
     if record.partition is not None and record.partition not in partitions:
-        raise _NoSuchPartition(
+        raise _CannotBeSent(
             f"{topic} has no partition {record.partition} but {len(partitions)};"
             " drop the field, or say --by-key to place records by their key"
         )
     headers = list(record.headers)
+    # aiokafka makes names out of text.
+    if unreadable := [escape_name(header[0]) for header in headers if not has_readable_name(header)]:
+        raise _CannotBeSent(f"the name of header {quote(unreadable[0])} is not UTF-8; drop the header")
     if record.key is None and record.value is None:
         # `send` will not take such a record, which other clients can write.
         batch = producer.create_batch()
@@ -179,7 +184,7 @@ async def _send(producer: AIOKafkaProducer, topic: str, record: Record) -> async
 
 def _reason(err: Exception) -> str:
     """`MessageSizeTooLargeError: …` as the broker's clients name it, in one line."""
-    if isinstance(err, _NoSuchPartition):
+    if isinstance(err, _CannotBeSent):
         return str(err)
     name = type(err).__name__
     said = " ".join(str(err).split())

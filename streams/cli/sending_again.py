@@ -22,6 +22,7 @@ from ticketgate.streams.cli.sender import Sending, send
 from ticketgate.streams.cli.topics import require_topic
 from ticketgate.streams.dead_letters import Wanted
 from ticketgate.streams.kafka_connection import connection_of
+from ticketgate.streams.salvage import Gap
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
 
@@ -29,11 +30,12 @@ from ticketgate.streams.topics import missing_topics
 @dataclass(slots=True)
 class SentAgain:
     """What was found so far, and what became of it: a row for each, with where it lay, `ready` or `held`, and why.
-    `ready_for` counts those that are ready by topic."""
+    `ready_for` counts those that are ready by topic; `unreadable`: where no dead letter could be read."""
 
     rows: list[tuple[str, str, str]] = field(default_factory=list)
     ready_for: Counter[str] = field(default_factory=Counter)
     held: int = 0
+    unreadable: list[Gap] = field(default_factory=list)
     sending: Sending = field(default_factory=Sending)
 
     def add(self, outcome: Ready | Held) -> None:
@@ -58,7 +60,7 @@ async def send_again(
     ready = partial(
         prepare, settings=settings, now_ms=round(time.time() * 1000), by_key=by_key, unmended=unmended
     )
-    found = _from_topic(settings, wanted) if file is None else _given(await _from_file(file))
+    found = _from_topic(settings, wanted, done.unreadable) if file is None else _given(await _from_file(file))
     missing = await _missing(settings) if is_sent else frozenset()
     async with aclosing(_prepared(found, ready, done, missing)) as prepared:
         if not is_sent:
@@ -84,6 +86,7 @@ def report(done: SentAgain, *, is_sent: bool, as_json: bool) -> int:
                 "topics": done.ready_for,
                 "ready": ready,
                 "held": done.held,
+                "unreadable_batches": len(done.unreadable),
                 "sent": done.sending.sent,
                 "refused": len(refused),
                 "done": is_sent,
@@ -104,7 +107,7 @@ def report(done: SentAgain, *, is_sent: bool, as_json: bool) -> int:
         return EXIT_UNREACHABLE
     if refused:
         return EXIT_BAD_INPUT
-    return EXIT_FINDINGS if done.held else 0
+    return EXIT_FINDINGS if done.held or done.unreadable else 0
 
 
 async def _missing(settings: Settings) -> frozenset[str]:
@@ -130,8 +133,10 @@ async def _prepared(
             yield len(done.rows), outcome.topic, outcome.record
 
 
-async def _from_topic(settings: Settings, wanted: Wanted) -> AsyncGenerator[Record, None]:
-    async with aclosing(letters(settings, wanted)) as found:
+async def _from_topic(
+    settings: Settings, wanted: Wanted, unreadable: list[Gap]
+) -> AsyncGenerator[Record, None]:
+    async with aclosing(letters(settings, wanted, unreadable=unreadable)) as found:
         async for record in found:
             timestamp_ms = record.timestamp if record.timestamp >= 0 else None
             yield Record(record.key, record.value, tuple(record.headers), timestamp_ms=timestamp_ms)

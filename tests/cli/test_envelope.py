@@ -40,6 +40,10 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=8,
 )
+# As they are read: what is not UTF-8 comes as surrogate escapes.
+header_names = st.text(max_size=8) | st.binary(max_size=8).map(
+    lambda name: name.decode("utf-8", "surrogateescape")
+)
 spellings = st.sampled_from(({}, {"indent": 1}, {"separators": (",", ":")}, {"ensure_ascii": False}))
 json_bytes = st.builds(
     lambda value, spelling: json.dumps(value, **spelling).encode("utf-8", "surrogatepass"),
@@ -51,11 +55,12 @@ json_bytes = st.builds(
 @given(
     key=some_bytes,
     value=some_bytes | json_bytes,
-    headers=st.lists(st.tuples(st.text(max_size=8), some_bytes), max_size=3).map(tuple),
+    headers=st.lists(st.tuples(header_names, some_bytes), max_size=3).map(tuple),
 )
 @example(key=None, value=None, headers=())
 @example(key=b"", value=b"", headers=(("", b""), ("", None)))
 @example(key=b"\xff", value=b"\xff\x00\n", headers=(("trace", b"\xfe"), ("trace", b"again")))
+@example(key=b"k", value=b"{}", headers=((r"\xff", b"text"), ("\\xff\udcff", b"bytes"), ("\\\udcff", None)))
 @example(key=b"k", value=b"null", headers=())
 @example(key=b"k", value=b"\xef\xbb\xbf{}", headers=())
 @example(key=b"k", value=b"[" * 64 + b"]" * 64, headers=())
@@ -138,6 +143,8 @@ def test_a_value_that_another_tool_wrote_anew_is_the_same_value() -> None:
         (b'{"value":1,"headers":{"a":"b"}}', "headers must be an array"),
         (b'{"value":1,"headers":[["a"]]}', "headers[0] must be [name, text]"),
         (b'{"value":1,"headers":[["a","b"],["a",{"base64":"eA==","x":1}]]}', "headers[1] must be"),
+        (b'{"value":1,"headers":[[{"escaped":"a","x":1},"b"]]}', "headers[0] must be"),
+        (b'{"value":1,"headers":[[{"escaped":"\\\\n"},"b"]]}', "headers[0]: a backslash stands for itself"),
         (b'{"value":1,"partition":-1}', "partition must be a whole number"),
         (b'{"value":1,"partition":true}', "partition must be a whole number"),
         (b'{"value":1,"timestamp_ms":1.5}', "timestamp_ms must be a whole number"),

@@ -25,6 +25,13 @@ BAD = Sent(
     key=b"\x00its key",
     headers=[("first", b"\xff"), (PLACEHOLDER, b"\xfevalue"), (PLACEHOLDER, None), ("null", None)],
 )
+# As `consume` prints its headers.
+BAD_SHOWN = [
+    ["first", {"base64": "/w=="}],
+    [{"escaped": r"bad\xffname"}, {"base64": base64.b64encode(b"\xfevalue").decode()}],
+    [{"escaped": r"bad\xffname"}, None],
+    ["null", None],
+]
 
 
 def good(name: str, count: int) -> list[Sent]:
@@ -78,6 +85,7 @@ def test_every_good_record_comes_out_and_the_bad_one_is_dead_lettered(deploy: Ne
     assert gate.lag() == 0
     assert worker.metric("ticketgate_dead_letter_total", code="header_not_utf8") == 7
     assert worker.metric("ticketgate_lane_reopens_total") == 0
+    assert_shown(gate)
 
 
 def assert_kept(record: ConsumerRecord[bytes, bytes]) -> None:
@@ -96,6 +104,23 @@ def assert_kept(record: ConsumerRecord[bytes, bytes]) -> None:
         [BAD_NAME, b"\xfevalue"],
         [BAD_NAME, None],
     ]
+
+
+def assert_shown(gate: Deployment) -> None:
+    """`consume` prints them all, the bad ones among them; and so does `dead-letter list` of the topic that it reads."""
+    topic = gate.topic("tickets")
+    shown = gate.run("consume", topic)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    lines = [json.loads(line) for line in shown.stdout.splitlines()]
+    places = [(line["partition"], line["offset"]) for line in lines]
+    assert sorted(places) == [(p, n) for p, count in ((0, 5 * 14), (1, 5 * 9), (2, 2)) for n in range(count)]
+    found = [line["headers"] for line in lines if line["key"] == "\x00its key"]
+    assert found == [BAD_SHOWN] * 7
+
+    send_batches(gate.bootstrap, gate.topic("dead-letter"), [(0, batch([BAD]))])
+    listed = gate.run("dead-letter", "list", "--json")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert [json.loads(line)["headers"] for line in listed.stdout.splitlines()].count(BAD_SHOWN) == 1
 
 
 def test_an_aborted_transaction_stays_aborted_beside_a_bad_name(deploy: NewDeployment) -> None:
@@ -123,3 +148,7 @@ def test_an_aborted_transaction_stays_aborted_beside_a_bad_name(deploy: NewDeplo
     worker.wait_ready()
     decided = by_partition(gate, "dispatch", "review")
     assert ids(decided[0]) == ["first-0", "committed-0", "committed-1", "committed-2", "last-0"]
+    shown = gate.run("consume", topic, "--values")
+    assert shown.returncode == 0
+    told = [json.loads(value)["id"] for value in shown.stdout.splitlines()]
+    assert told == ["first-0", "bad", "committed-0", "committed-1", "committed-2", "bad", "last-0"]

@@ -104,6 +104,7 @@ def test_a_batch_that_nobody_can_read_stops_its_lane_alone_until_it_is_given_up(
             assert worker.metric("ticketgate_unreadable_batches", topic=topic, **labels) == 1
         assert f"lane {topic}:{healthy}" not in json.dumps(seen["waiting"])
 
+        consumed(gate, topic)
         looked_at(gate, f"{topic}:0:3")
         given_up(gate, len(DAMAGES))
 
@@ -132,6 +133,29 @@ def test_a_batch_that_nobody_can_read_stops_its_lane_alone_until_it_is_given_up(
         gate.send(tickets(0, "broken"))
         gate.wait_for_records(len(expected) + 3 * len(DAMAGES) + 3, "dispatch", "review")
         assert {"0-broken-0", "0-broken-1", "0-broken-2"} <= ids(gate)
+
+
+def consumed(gate: Deployment, topic: str) -> None:
+    """`consume` prints what can be read, and names what cannot."""
+    healthy = len(DAMAGES)
+    shown = gate.run("consume", topic)
+    assert shown.returncode == 3
+    assert sorted(json.loads(line)["key"] for line in shown.stdout.splitlines()) == sorted(
+        f"{p}-{name}-{n}"
+        for p in range(healthy + 1)
+        for name in ("before", "broken", "after")
+        for n in range(3)
+        if name != "broken" or p == healthy
+    )
+    told = sorted(shown.stderr.splitlines())
+    assert len(told) == healthy
+    for partition, ((_, reason), line) in enumerate(zip(DAMAGES, told, strict=True)):
+        assert line.startswith(
+            f"ticketgate: the batch at {topic}:{partition}:3 to 5 cannot be read: {reason}"
+        )
+        assert line.endswith("; reading goes on behind it")
+    before = gate.run("consume", topic, "--from", "0:0", "--until", "3")
+    assert (before.returncode, before.stderr, before.stdout.count("\n")) == (0, "", 3)
 
 
 def looked_at(gate: Deployment, coordinate: str) -> None:
