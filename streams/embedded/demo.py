@@ -20,6 +20,7 @@ from aiokafka import ConsumerRecord
 from ticketgate.codecs.headers import COORDINATE, ERROR_REASON, ERROR_STAGE, header
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.streams.cli.envelope import Record
+from ticketgate.streams.cli.reader import read_whole
 from ticketgate.streams.embedded.ground import (
     OUTCOME_TIMEOUT_S,
     POLL_S,
@@ -30,7 +31,6 @@ from ticketgate.streams.embedded.ground import (
 )
 from ticketgate.streams.embedded.worker import GateWorker
 from ticketgate.streams.kafka_connection import connection_of
-from ticketgate.streams.reading import read_committed
 from ticketgate.streams.settings import Guarantee, Settings
 
 
@@ -117,7 +117,7 @@ async def _outputs(settings: Settings, *, count: int) -> dict[Coordinate, list[O
     deadline = time.monotonic() + VISIBLE_TIMEOUT_S
     while True:
         found: dict[Coordinate, list[Outcome]] = defaultdict(list)
-        async for record in read_committed(connection_of(settings), topics):
+        async for record in read_whole(connection_of(settings), topics):
             coordinate = Coordinate.parse((header(record.headers, COORDINATE) or b"").decode())
             found[coordinate].append(_read_output(record, coordinate))
         if len(found) >= count or time.monotonic() > deadline:

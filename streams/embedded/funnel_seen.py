@@ -21,8 +21,8 @@ from ticketgate.codecs.receipt import (
 )
 from ticketgate.codecs.strict import decode
 from ticketgate.codecs.verdict import Status, Verdict
+from ticketgate.streams.cli.reader import read_whole
 from ticketgate.streams.kafka_connection import connection_of
-from ticketgate.streams.reading import read_committed
 from ticketgate.streams.settings import Settings
 
 SETTLED = (EffectState.COMMITTED, EffectState.REJECTED)
@@ -86,7 +86,7 @@ async def look(settings: Settings) -> Seen:
         settings.topic_repairs,
         settings.topic_receipts,
     )
-    async for record in read_committed(connection_of(settings), topics):
+    async for record in read_whole(connection_of(settings), topics):
         at = Coordinate(record.topic, record.partition, record.offset)
         found = _read(record.value or b"")
         match found:
