@@ -62,7 +62,13 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
     async def judge_again(entry: Entry) -> Verdict | None:
         return await second_look.at(entry.order)
 
-    reconciler = Reconciler(ledger, executor, judge_again=judge_again, announce=sender.announce)
+    def may_send(entry: Entry) -> bool:
+        # An effect may be sent a second time long after the first, under another funnel file.
+        return file.is_automatic(entry.order.command.tool)
+
+    reconciler = Reconciler(
+        ledger, executor, judge_again=judge_again, announce=sender.announce, may_send=may_send
+    )
     taker = EffectTaker(
         tools=file.tools,
         executor=executor,

@@ -10,7 +10,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from ticketgate.agents.effects.executor import EntryLost, Executor, ProviderMissing, receipt_of
+from ticketgate.agents.effects.executor import (
+    READ_BACK_FIRST_S,
+    EntryLost,
+    Executor,
+    ProviderMissing,
+    receipt_of,
+)
 from ticketgate.agents.effects.ledger import MOST_SENDS, EffectLedger, Entry, Moved, Settlement
 from ticketgate.agents.effects.port import NotFound
 from ticketgate.agents.effects.rules import may_resend
@@ -43,8 +49,8 @@ class NotHeld(Exception):
 
 
 class Reconciler:
-    """Looks at what is due. `judge_again` None: no case's effect is sent a second time. `is_sending` False: none at
-    all is; it only reads back."""
+    """Looks at what is due. `judge_again` None: no case's effect is sent a second time. may_send: whether one may be
+    at all; where it may not, it is only read back, and held."""
 
     def __init__(
         self,
@@ -53,13 +59,13 @@ class Reconciler:
         *,
         judge_again: JudgeAgain | None,
         announce: Announce,
-        is_sending: bool = True,
+        may_send: Callable[[Entry], bool] = lambda _: True,
     ) -> None:
         self._ledger = ledger
         self._executor = executor
         self._judge_again = judge_again
         self._announce = announce
-        self._is_sending = is_sending
+        self._may_send = may_send
         # One after the other, so that an effect's receipts are announced in their order.
         self._announcing = asyncio.Lock()
 
@@ -102,8 +108,9 @@ class Reconciler:
             if looked.sequence != entry.sequence:
                 await self._tell(looked)
             is_absent_now = isinstance(found, NotFound) and found.is_authoritative
-            is_to_be_sent = self._is_sending and is_absent_now
-            if not is_to_be_sent or not may_resend(looked, self._executor.port(looked)):
+            if not (is_absent_now and self._may_send(looked)):
+                return looked
+            if not may_resend(looked, self._executor.port(looked)):
                 return looked
             return await self._resend(looked)
         except (ProviderMissing, EntryLost) as err:
@@ -134,7 +141,9 @@ class Reconciler:
             observed=entry.observed,
             settled_by=SettledBy(actor, reason),
         )
-        written = await self._ledger.settle(entry, settlement, token=None, read_back_in_s=0.0)
+        written = await self._ledger.settle(
+            entry, settlement, token=None, read_back_in_s=READ_BACK_FIRST_S
+        )
         if isinstance(written, Moved):
             raise NotHeld(f"effect {key} moved on meanwhile; look at it again")
         await self._tell(written)
@@ -142,25 +151,36 @@ class Reconciler:
 
     async def _resend(self, entry: Entry) -> Entry:
         # Evidence first: what may not be done any more is not done again either.
-        if entry.order.proposal is not None:
-            if self._judge_again is None:
-                return entry
-            try:
-                verdict = await self._judge_again(entry)
-            except Exception as err:  # noqa: BLE001 - without evidence nothing is sent, and others go on
-                log.warning("effect %s cannot be judged again: %r", entry.key, err)
-                return entry
-            if verdict is not None:
-                settlement = Settlement(state=EffectState.REJECTED, verdict=verdict)
-                return await self._settle_and_tell(entry, settlement)
+        if (stopped := await self._stopped(entry)) is not None:
+            return stopped
         # Before it leaves, or a ledger rebuilt from receipts would take it for sent once, and send it again.
         await self._announce_one(receipt_of(_about_to_be_sent(entry)))
+        # And once more: a broker may have kept it waiting for as long as a permission needs to be revoked.
+        if (stopped := await self._stopped(entry)) is not None:
+            return stopped
         sent = await self._executor.send(entry, token=None)
         await self._tell(sent)
         return sent
 
+    async def _stopped(self, entry: Entry) -> Entry | None:
+        """The entry as it is left where its evidence does not let it go; None lets it."""
+        if entry.order.proposal is None:
+            return None
+        if self._judge_again is None:
+            return entry
+        try:
+            verdict = await self._judge_again(entry)
+        except Exception as err:  # noqa: BLE001 - without evidence nothing is sent, and others go on
+            log.warning("effect %s cannot be judged again: %r", entry.key, err)
+            return entry
+        if verdict is None:
+            return None
+        return await self._settle_and_tell(entry, Settlement(state=EffectState.REJECTED, verdict=verdict))
+
     async def _settle_and_tell(self, entry: Entry, settlement: Settlement) -> Entry:
-        written = await self._ledger.settle(entry, settlement, token=None, read_back_in_s=0.0)
+        written = await self._ledger.settle(
+            entry, settlement, token=None, read_back_in_s=READ_BACK_FIRST_S
+        )
         if isinstance(written, Moved):
             return entry
         await self._tell(written)

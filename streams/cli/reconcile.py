@@ -149,7 +149,7 @@ async def _reconciler(settings: Settings, ledger: Ledger, *, is_reading: bool) -
                 Executor(ledger, providers or {}),
                 judge_again=None,
                 announce=sender.announce,
-                is_sending=False,
+                may_send=lambda _: False,
             )
     finally:
         await sender.close()

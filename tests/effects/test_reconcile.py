@@ -341,3 +341,54 @@ async def test_only_what_is_held_can_be_settled_by_a_person_who_says_who_and_why
         await scene.reconciler.settle("k1", R, actor=" ", reason="because")
     with pytest.raises(ValueError, match="not unknown"):
         await scene.reconciler.settle("k1", U, actor="ann", reason="because")
+
+
+async def test_evidence_is_looked_at_once_more_after_a_broker_that_kept_the_announcement_waiting() -> None:
+    is_announced = False
+
+    async def judge_again(entry: Entry) -> None:
+        if is_announced:
+            raise RuntimeError("withdrawn, and nobody answers any more")
+
+    async def announce(receipts: Sequence[EffectReceipt]) -> None:
+        nonlocal is_announced
+        is_announced |= receipts[0].effect_state is P
+
+    scene = Scene(judge_again=judge_again)
+    scene.reconciler._announce = announce
+    scene.bank.answers.append("lost_before")
+    await scene.carry_out(order(proposal=PROPOSAL))
+
+    entry = await scene.reconcile(after_s=10)
+
+    assert is_announced
+    assert (entry.state, entry.is_open, scene.bank.sent) == (A, True, ["k1"])
+
+
+async def test_an_effect_that_is_not_automatic_any_more_is_held_and_not_sent_again() -> None:
+    scene = Scene()
+    scene.reconciler._may_send = lambda entry: entry.key != "k1"
+    await left_open(scene)
+
+    entry = await scene.reconcile_often(3)
+
+    assert (entry.state, entry.is_open, scene.bank.sent) == (A, True, ["k1"])
+    scene.bank.transfers.append(order().command)
+    assert (await scene.reconcile(after_s=700)).state is C
+
+
+async def test_what_is_settled_is_not_told_again_at_once() -> None:
+    scene = Scene()
+    await left_open(scene)
+    announce = scene.reconciler._announce
+
+    async def beside_another(receipts: Sequence[EffectReceipt]) -> None:
+        scene.reconciler._announce = announce
+        # Another reconciler looks while this announcement is on its way.
+        assert await scene.ledger.take_due(10) == ()
+        await announce(receipts)
+
+    scene.reconciler._announce = beside_another
+    await scene.reconciler.settle("k1", C, actor="ann", reason="asked the bank")
+
+    assert told(scene) == [(C, 3, 1)]
