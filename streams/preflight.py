@@ -9,7 +9,13 @@ import asyncio
 from pathlib import Path
 
 from redis.exceptions import RedisError
-from ticketgate.agents.funnel.funnel_file import FunnelFile, FunnelFileError, load_funnel_file
+from ticketgate.agents.funnel.funnel_file import (
+    FunnelFile,
+    FunnelFileError,
+    load_funnel_file,
+    open_lookup,
+    open_providers,
+)
 from ticketgate.agents.funnel.release import require_release
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
@@ -54,6 +60,18 @@ def require_funnel(settings: Settings) -> FunnelFile:
     if "effects" in settings.roles:
         require_release(file)
     return file
+
+
+async def require_what_a_funnel_names(settings: Settings) -> None:
+    """The funnel file's variables and key files can be used; those of providers by who sends to them. Nobody is asked.
+
+    Raises `SettingsError` or `FunnelFileError`.
+    """
+    file = require_funnel(settings)
+    if file.lookup is not None:
+        await open_lookup(file).close()
+    if "effects" in settings.roles:
+        await open_providers(file).close()
 
 
 def open_decider(settings: Settings, telemetry: Telemetry) -> ModelDecider:

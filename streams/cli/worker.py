@@ -34,12 +34,16 @@ def command(settings: Settings) -> None:
     ends it at once.
     """
     configure_logging(settings.log_level)
-    from ticketgate.streams.preflight import require_dependencies, require_funnel, require_policy
+    from ticketgate.streams.preflight import (
+        require_dependencies,
+        require_policy,
+        require_what_a_funnel_names,
+    )
 
     if "decide" in settings.roles:
         require_policy(settings)
     if set(settings.roles) != {"decide"}:
-        require_funnel(settings)
+        asyncio.run(require_what_a_funnel_names(settings))
     # What a client says of a broker that is not there, the one line below says better.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     asyncio.run(require_dependencies(settings))

@@ -14,6 +14,7 @@ from ticketgate.streams.embedded.process import free_port
 from tests.cli.conftest import Ran, Run, command, process
 
 SAMPLE_POLICY = Path(__file__).resolve().parents[2] / "streams" / "samples" / "support.toml"
+SUPPORT_FUNNEL = Path(__file__).resolve().parents[2] / "agents/funnel/examples/support.funnel.toml"
 
 
 def said(ran: Ran) -> str:
@@ -82,6 +83,25 @@ def test_an_unreachable_redis_is_one_line_that_names_the_setting(
     assert (ran.code, ran.out) == (4, b"")
     assert said(ran).startswith("ticketgate: TICKETGATE_REDIS: no Redis answers at 127.0.0.1:")
     assert "s3cret" not in ran.err
+
+
+@pytest.mark.parametrize(("role", "is_refused"), [("effects", True), ("propose", False)])
+def test_a_secret_that_is_not_set_is_one_line_to_the_role_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str, is_refused: bool
+) -> None:
+    funnel = tmp_path / "funnel.toml"
+    given = SUPPORT_FUNNEL.read_text(encoding="utf-8")
+    desk = '[providers.desk]\nadapter = "redis"\nurl'
+    assert desk in given
+    funnel.write_text(given.replace(f'{desk} = "redis://127.0.0.1:6379/0"', f'{desk}_env = "NOWHERE_SET"'))
+    monkeypatch.setenv("TICKETGATE_KAFKA", f"127.0.0.1:{free_port()}")
+
+    ran = process("worker", "--role", role, "--funnel", str(funnel))
+
+    refusal = (
+        f"ticketgate: {funnel}: providers.desk: the environment variable NOWHERE_SET is not set to one line"
+    )
+    assert said(ran).startswith(refusal if is_refused else "ticketgate: TICKETGATE_KAFKA: no broker")
 
 
 def test_an_unreadable_file_to_produce_is_one_line(ticketgate: Run, tmp_path: Path) -> None:
