@@ -123,6 +123,9 @@ class ProposalWork:
             # A fault of ours must not hold the partition up; nothing is let through for it.
             log.exception("judging %s failed", coordinate)
             reasons = (f"judging failed: {type(err).__name__}",)
-            return JudgedCase(Verdict(Status.REVIEW, Stage.POLICY, reasons, "a person decides"))
-        book.add(proposal, coordinate, judged)
+            verdict = Verdict(Status.REVIEW, Stage.POLICY, reasons, "a person decides")
+            # It counts: what comes after it must not pass for the repair of an attempt before.
+            book.add(proposal, coordinate, verdict)
+            return JudgedCase(verdict)
+        book.add(proposal, coordinate, judged.verdict, judged.repair)
         return JudgedCase(judged.verdict, judged, evidence)

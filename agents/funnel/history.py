@@ -6,7 +6,6 @@ Promise: an attempt is judged with every attempt in view that may be committed b
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ticketgate.agents.funnel.judge import Judged
 from ticketgate.agents.funnel.repair import Attempt
 from ticketgate.codecs.case_decision import CaseDecision
 from ticketgate.codecs.identity import Coordinate
@@ -41,8 +40,10 @@ class CaseBook:
             for each in self._counting(case_key(self.namespace, proposal), proposal.attempt, at)
         )
 
-    def add(self, proposal: Proposal, at: Coordinate, judged: Judged) -> None:
-        """Take down what was judged of the proposal at `at`, where it bears on another attempt.
+    def add(
+        self, proposal: Proposal, at: Coordinate, verdict: Verdict, repair: RepairReceipt | None = None
+    ) -> None:
+        """Take down what was said of the proposal at `at`, where it bears on another attempt.
 
         A case that has ended stays ended, and a stale attempt ends nothing: neither is taken down, so that a case has
         no more entries than its budgets allow. An entry of its own that stands is always brought up to date.
@@ -54,9 +55,7 @@ class CaseBook:
         )
         if is_over and all(each.at != at for each in self._standing(case)):
             return
-        self._added.setdefault(case, {})[proposal.attempt] = _stored(
-            proposal, at, judged.verdict, judged.repair
-        )
+        self._added.setdefault(case, {})[proposal.attempt] = _stored(proposal, at, verdict, repair)
 
     def news(self) -> tuple[NewAttempts, ...]:
         """What is to be recorded before the batch is committed."""

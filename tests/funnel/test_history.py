@@ -75,7 +75,7 @@ def judged(book: CaseBook, given: Proposal, at: Coordinate, *, is_open: bool = T
         namespace="tests",
         committed=book.before(given, at),
     )
-    book.add(given, at, found)
+    book.add(given, at, found.verdict, found.repair)
     return found
 
 
