@@ -152,7 +152,9 @@ def unescape_name(text: str) -> str:
 
     def unescaped(found: re.Match[bytes]) -> bytes:
         if found[1] is None:
-            raise ValueError(r"a backslash stands for itself as \\, and else before x and two digits, as in \xff")
+            raise ValueError(
+                r"a backslash stands for itself as \\, and else before x and two digits, as in \xff"
+            )
         return found[1] if found[2] is None else bytes.fromhex(found[2].decode("ascii"))
 
     data = re.sub(rb"\\(\\|x([0-9a-f]{2}))?", unescaped, text.encode("utf-8"))
