@@ -221,7 +221,9 @@ def _read_case(line: str, where: str) -> ReadCase:
     except ValidationError as err:
         first = err.errors(include_url=False, include_input=False)[0]
         key = ".".join(str(part) for part in first["loc"]) or "the case"
-        raise FunnelCaseError(f"{where}: {key}: {first['msg'].lower()}; {_known(first['loc'])}") from None
+        is_unknown = first["type"] == "unexpected_keyword_argument"
+        what = "unknown field" if is_unknown else first["msg"].lower()
+        raise FunnelCaseError(f"{where}: {key}: {what}; {_known(first['loc'])}") from None
     if written.expect is None and written.label is None:
         raise FunnelCaseError(
             f"{where}: neither expect nor label; say what must come of the case, or what is true"

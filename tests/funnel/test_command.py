@@ -81,6 +81,7 @@ def test_a_file_that_cannot_be_used_is_one_line_with_its_place(tmp_path: Path) -
     cases = tmp_path / "cases.jsonl"
     for text, part in (
         ("{}\n", ":1: name: field required; a case has name, at, request,"),
+        (json.dumps({**first, "fault": {}}), ":1: fault: unknown field; a case has name, at, request,"),
         (json.dumps({**first, "expect": {}}), ":1: expect.status: field required; expect has status, stage,"),
         ('{"name": "a", "name": "b"}', 'duplicate key "name"'),
         ("", "no cases"),

@@ -127,7 +127,7 @@ async def test_any_other_status_is_no_evidence(tmp_path: Path, status: int) -> N
         (b'{"actor_id": "user_demo", "actor_id": "root"}', "duplicate key"),
         ([], "the answer: "),
         ({}, "actor_id: "),
-        ({"actor_id": "user_demo", "limit": {"max_single_payment_gbp": "1"}}, "limit: unexpected keyword"),
+        ({"actor_id": "user_demo", "limit": {"max_single_payment_gbp": "1"}}, "limit: unknown field"),
         (
             {"actor_id": "user_demo", "limits": {"max_single_payment_gbp": 1}},
             "limits.max_single_payment_gbp: ",

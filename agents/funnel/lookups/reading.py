@@ -56,7 +56,9 @@ def _checked(check: TypeAdapter[T], value: JsonValue) -> T:
     except ValidationError as err:
         first = err.errors(include_url=False, include_context=False, include_input=False)[0]
         place = plain(".".join(str(part) for part in first["loc"])) or "the answer"
-        raise EvidenceUnreadable(f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+        is_unknown = first["type"] == "unexpected_keyword_argument"
+        what = "unknown field" if is_unknown else f"{first['msg'][:1].lower()}{first['msg'][1:]}"
+        raise EvidenceUnreadable(f"{place}: {what}") from None
 
 
 @cache
