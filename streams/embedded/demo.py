@@ -33,11 +33,14 @@ from ticketgate.streams.embedded.worker import GateWorker
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.settings import Guarantee, Settings
 
+# What a table shows of a verdict: a ticket that the model did not read has a reason for each question.
+MOST_REASONS = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Where the record at `coordinate` ended. `went_to` is dispatch, review, dead-letter, replayed, skipped or missing;
-    `stage` is the gate that decided, `why` gives its reasons."""
+    `stage` is the gate that decided, `why` gives its first reasons."""
 
     coordinate: Coordinate
     went_to: str
@@ -131,11 +134,12 @@ def _read_output(record: ConsumerRecord[bytes, bytes], coordinate: Coordinate) -
         return Outcome(coordinate, "dead-letter", stage.decode(), why=reason.decode())
     decision = json.loads(record.value or b"{}")
     verdict = decision["verdict"]
+    told, more = verdict["reasons"][:MOST_REASONS], len(verdict["reasons"]) - MOST_REASONS
     return Outcome(
         coordinate,
         "dispatch" if verdict["status"] == "accept" else "review",
         verdict["stage"],
-        why="; ".join(verdict["reasons"]),
+        why="; ".join(told + ([f"and {more} more"] if more > 0 else [])),
         selected=tuple(decision["selected"]),
         effects=tuple(_effect(effect) for effect in decision["effects"]),
     )
