@@ -53,8 +53,8 @@ def command(records: Path, name: str | None) -> int:
     receipts = [each for each in receipts if each.idempotency_key not in policies]
     if tickets and (decisions or receipts or judged):
         raise CommandError(
-            f"{named(records)}: decisions on tickets and on proposals are cases of two commands; give them apart, such as"
-            " by grep with the id of the one that it is about"
+            f"{named(records)}: decisions on tickets and on proposals are cases of two commands; give them apart,"
+            " such as by grep with the id of the one that it is about"
         )
     lines, errors = export_cases(decisions, receipts, name=name)
     problems += [*map(str, errors), *_without_evidence(judged, decisions)]
