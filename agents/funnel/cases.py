@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from ticketgate.agents.effects.memory import ExecuteFault, MemoryLedger, ReadBackFault
 from ticketgate.agents.funnel.catalogue import Catalogue
-from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, World
+from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, World, WritableMoment
 from ticketgate.agents.funnel.process import Outcome, process
 from ticketgate.agents.funnel.repair import Attempt
 from ticketgate.agents.funnel.watch import Trace, WatchedPort
@@ -97,7 +97,7 @@ class WrittenCase:
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: Annotated[str, Field(min_length=1)]
-    at: AwareDatetime
+    at: WritableMoment
     request: dict[str, Any]
     authority: Authority | None
     call: str

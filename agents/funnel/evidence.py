@@ -27,6 +27,10 @@ def _writable(moment: datetime) -> datetime:
     return moment
 
 
+# A moment with its zone, of which every record can tell.
+WritableMoment = Annotated[AwareDatetime, AfterValidator(_writable)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
     """A person's yes to exactly these values: an event of its own. Another value of a bound field voids it."""
@@ -37,7 +41,7 @@ class Confirmation:
     actor_id: str
     operation: str
     bound: Mapping[str, Scalar]
-    confirmed_at: Annotated[AwareDatetime, AfterValidator(_writable)]
+    confirmed_at: WritableMoment
 
     def to_json(self) -> dict[str, JsonValue]:
         """The confirmation as a JSON object, every field written."""

@@ -64,6 +64,8 @@ def load_funnel_file(path: Path) -> FunnelFile:
         found = re.search(r"\(at line (\d+)", str(err))
         where = f"{path}:{found[1]}" if found else str(path)
         raise FunnelFileError(where, f"not TOML: {err}", "mend the line") from None
+    except RecursionError:
+        raise FunnelFileError(str(path), "nested too deeply to be read", _PAGE) from None
     lines = locate(text)
 
     def refused(fault: Fault) -> FunnelFileError:

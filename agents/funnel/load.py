@@ -57,6 +57,8 @@ def parse_catalogue(text: str, *, source: str = "catalogue") -> Catalogue:
         where = re.search(r"\(at line (\d+)", str(err))
         problem = Problem(int(where[1]) if where else None, f"not TOML: {err}", "mend the line")
         raise CatalogueError(source, [problem]) from None
+    except RecursionError:
+        raise CatalogueError(source, [Problem(None, "nested too deeply to be read", _PAGE)]) from None
     lines = locate(text)
     try:
         catalogue = _check().validate_json(encode(written), strict=True)

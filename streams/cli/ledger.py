@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
-from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
 from ticketgate.streams.cli.output import print_field, print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.steps import Progress, steps
 from ticketgate.streams.settings import Settings
@@ -25,7 +25,7 @@ def command() -> None:
 
 
 @command.command("show")
-@click.argument("key")
+@click.argument("key", type=TEXT)
 @json_flag
 @settings_flags("redis", "namespace")
 def show(key: str, as_json: bool, settings: Settings) -> int:

@@ -36,4 +36,19 @@ def settings_flags(*names: str, **spelled: str) -> Callable[[Command], Command]:
     return decorate
 
 
+class _Text(click.ParamType):
+    """Text that can be written. A shell passes bytes on, and those that are no UTF-8 come as lone surrogates."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self.fail(f"{value!r} is not UTF-8", param, ctx)
+        return value
+
+
+TEXT = _Text()
+
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print data instead of text for people.")

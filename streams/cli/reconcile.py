@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
-from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
 from ticketgate.streams.settings import Settings
 
@@ -27,10 +27,10 @@ SETTLED_AS = ("committed", "absent", "rejected")
     "--read-back", is_flag=True, help="Ask the providers now about what is due, and settle what they show."
 )
 @click.option("--all", "is_all", is_flag=True, help="With --read-back: about all that is open, due or not.")
-@click.option("--settle", "key", metavar="KEY", help="Settle the effect of this key by your word.")
+@click.option("--settle", "key", type=TEXT, metavar="KEY", help="Settle the effect of this key by your word.")
 @click.option("--as", "state", type=click.Choice(SETTLED_AS), help="With --settle: what became of it.")
-@click.option("--by", "actor", metavar="WHO", help="With --settle: who says so.")
-@click.option("--reason", metavar="TEXT", help="With --settle: how they know.")
+@click.option("--by", "actor", type=TEXT, metavar="WHO", help="With --settle: who says so.")
+@click.option("--reason", type=TEXT, metavar="TEXT", help="With --settle: how they know.")
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=1_000, show_default=True, help="At most so many."
 )

@@ -252,6 +252,24 @@ def test_what_makes_no_sense_is_one_line(
     assert len(ran.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("reconcile", "--settle", "\udcff", "--as", "absent", "--by", "ann", "--reason", "r"),
+        ("reconcile", "--settle", "k1", "--as", "absent", "--by", "\udcff", "--reason", "r"),
+        ("reconcile", "--settle", "k1", "--as", "absent", "--by", "ann", "--reason", "\udcff"),
+        ("ledger", "show", "\udcff"),
+    ],
+)
+def test_what_is_not_utf8_is_refused_before_anything_is_asked(
+    ticketgate: Run, arguments: tuple[str, ...]
+) -> None:
+    ran = ticketgate(*arguments)
+
+    assert ran.code == 2
+    assert "is not UTF-8" in ran.err
+
+
 def test_reading_back_needs_the_funnel_file(
     settings: Settings, ticketgate: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def test_a_tool_says_what_it_does_and_does_not(line: str) -> None:
             "no money field",
         ),
         ("preconditions = []", "preconditions = [", "not TOML"),
+        ("preconditions = []", f"preconditions = {'[' * 5_000}{']' * 5_000}", "nested too deeply"),
         ("fields.to]", 'fields."to:all"]', "pattern"),
         ('version = "1"', "version = 2026-01-01", "write dates as text"),
     ],

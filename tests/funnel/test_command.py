@@ -84,6 +84,10 @@ def test_a_file_that_cannot_be_used_is_one_line_with_its_place(tmp_path: Path) -
         (json.dumps({**first, "fault": {}}), ":1: fault: unknown field; a case has name, at, request,"),
         (json.dumps({**first, "expect": {}}), ":1: expect.status: field required; expect has status, stage,"),
         ('{"name": "a", "name": "b"}', 'duplicate key "name"'),
+        (
+            json.dumps({**first, "at": "9999-12-31T23:59:59-14:00"}),
+            ":1: at: value error, lies outside the years",
+        ),
         ("", "no cases"),
     ):
         cases.write_text(text)

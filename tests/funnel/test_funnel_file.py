@@ -221,6 +221,9 @@ def test_a_file_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"catalogue = 'caf\xe9'")
     with pytest.raises(FunnelFileError, match="not UTF-8; save the file as UTF-8"):
         load_funnel_file(tmp_path / "latin.toml")
+    (tmp_path / "deep.toml").write_text(f"catalogue = {'[' * 5_000}{']' * 5_000}")
+    with pytest.raises(FunnelFileError, match="nested too deeply to be read"):
+        load_funnel_file(tmp_path / "deep.toml")
 
 
 @pytest.mark.parametrize(
