@@ -6,6 +6,7 @@ policy's effect has no such gates: its policy let it through, and nobody is aske
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,8 @@ from ticketgate.codecs.proposal import read_proposal
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
 
 NEXT_STEP = "nothing is sent; a person looks why the case cannot be judged here"
 
@@ -41,13 +44,15 @@ class SecondLook:
         if isinstance(proposal, Malformed):
             return _cannot(f"proposal_unreadable:{proposal.reason}")
         (evidence,) = await self.evidences.of([proposal])
-        return judge_again(
-            proposal,
-            catalogue=self.catalogue,
-            evidence=evidence,
-            at=await self.clock(),
-            observe=self.telemetry.gate,
-        )
+        at = await self.clock()
+        try:
+            return judge_again(
+                proposal, catalogue=self.catalogue, evidence=evidence, at=at, observe=self.telemetry.gate
+            )
+        except Exception as err:
+            # A fault of ours must not hold the partition up; nothing is let through for it.
+            log.exception("judging %s again failed", order.subject)
+            return _cannot(f"judging failed: {type(err).__name__}")
 
 
 def _cannot(reason: str) -> Verdict:

@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from ticketgate.agents.funnel.catalogue import Catalogue
+from ticketgate.agents.funnel.evidence import Evidence, World
 from ticketgate.agents.funnel.funnel_specs import ToolEffect
 from ticketgate.codecs import Effect, decode_receipt
 from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus
 from ticketgate.store.tokens import LaneToken
+from ticketgate.streams import second_look
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.effect_taker import EffectTaker
 from ticketgate.streams.records import OutputTopics, RecordWriter
@@ -20,6 +23,7 @@ from ticketgate.streams.tracing import Untraced
 from ..codecs import test_decision
 from ..codecs.funnel_records import ACCEPTED, case_decision
 from ..effects.support import LANE, Scene
+from ..funnel.support import PAYMENTS
 from .fakes import FakeOutput, record
 
 TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
@@ -50,7 +54,7 @@ def passed(*effects: Effect) -> bytes:
 class Desk:
     """A taker at a bank, and what it told."""
 
-    def __init__(self) -> None:
+    def __init__(self, catalogue: Catalogue | None = None, evidences: Any = None) -> None:
         self.scene, self.output = Scene(), FakeOutput()
         self.telemetry = telemetry = Telemetry()
         self.taker = EffectTaker(
@@ -58,7 +62,7 @@ class Desk:
                 "pay": ToolEffect(provider="bank", contribution="none", consequence="costly", automatic=True)
             },
             executor=self.scene.executor,
-            second_look=SecondLook(catalogue=None, evidences=None, clock=now, telemetry=telemetry),
+            second_look=SecondLook(catalogue=catalogue, evidences=evidences, clock=now, telemetry=telemetry),
             mark_committed=mark,
             receipts=ReceiptWriter(TOPICS, 1_000_000),
             writer=RecordWriter(TOPICS, 1_000_000, dispatch_with_ticket=False),
@@ -160,3 +164,25 @@ async def test_what_is_no_decision_and_what_has_no_value_is_counted() -> None:
     ):
         assert line in counted, counted
     assert desk.scene.bank.sent == ["k1"]
+
+
+class Evident:
+    """Says nothing of anybody."""
+
+    async def of(self, proposals: object) -> list[Evidence]:
+        return [Evidence(authority=None, world=World())]
+
+
+async def test_a_case_that_cannot_be_judged_again_is_stopped_and_does_not_stop_the_partition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(second_look, "judge_again", fails)
+    desk = Desk(PAYMENTS, Evident())
+
+    assert await desk.take(stopped(effect())) == 1
+
+    assert desk.told() == [(0, P, None), (0, R, None)]
+    assert desk.scene.bank.sent == []
