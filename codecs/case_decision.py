@@ -22,11 +22,13 @@ from ticketgate.codecs.pieces import (
     CoordinateDocument,
     Effect,
     EffectDocument,
+    EvidenceDocument,
     Moment,
     VerdictDocument,
     coordinate_json,
     effects_json,
     read_effects,
+    read_evidence,
     read_verdict,
     verdict_json,
 )
@@ -161,13 +163,6 @@ class CaseDecision:
 
 
 @with_config(IGNORE_UNKNOWN)
-class EvidenceDocument(TypedDict):
-    authority: Annotated[dict[str, Any] | None, Field(description="null: nothing is known of the actor")]
-    world: dict[str, Any]
-    unreadable: NotRequired[Annotated[list[str], Field(description="answers that were no evidence, and why")]]
-
-
-@with_config(IGNORE_UNKNOWN)
 class ProposedCallDocument(TypedDict):
     call: str
     request: WrittenRequestDocument
@@ -219,7 +214,7 @@ def _made(checked: CaseDecisionDocument) -> CaseDecision:
         tool=checked["tool"],
         arguments=checked["arguments"],
         catalogue=CatalogueRef(**checked["catalogue"]),
-        evidence=_evidence(checked["evidence"]),
+        evidence=read_evidence(checked["evidence"]),
         model=None if checked["model"] is None else read_model(checked["model"]),
         effects=read_effects(checked["effects"]),
         repair=None if checked["repair"] is None else read_repair(checked["repair"]),
@@ -229,13 +224,6 @@ def _made(checked: CaseDecisionDocument) -> CaseDecision:
         decided_at=parse_rfc3339(checked["decided_at"]),
         proposal=_proposed(checked["proposal"]) if "proposal" in checked else None,
     )
-
-
-def _evidence(checked: EvidenceDocument) -> dict[str, JsonValue]:
-    evidence: dict[str, JsonValue] = {"authority": checked["authority"], "world": checked["world"]}
-    if "unreadable" in checked:
-        evidence["unreadable"] = [*checked["unreadable"]]
-    return evidence
 
 
 def _proposed(checked: ProposedCallDocument) -> ProposedCall:

@@ -9,24 +9,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, with_config
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.pieces import (
     CoordinateDocument,
+    EvidenceDocument,
     Moment,
     VerdictDocument,
     coordinate_json,
     moment_json,
     read_coordinate,
+    read_evidence,
     read_moment,
     read_verdict,
     verdict_json,
 )
 from ticketgate.codecs.shape import IGNORE_UNKNOWN
 from ticketgate.codecs.strict import JsonValue, encode
-from ticketgate.codecs.times import to_milliseconds
+from ticketgate.codecs.times import parse_rfc3339, rfc3339, to_milliseconds
 from ticketgate.codecs.verdict import Verdict
 from typing_extensions import TypedDict
 
@@ -35,6 +37,7 @@ __all__ = [
     "EffectReceiptDocument",
     "EffectState",
     "EffectStatus",
+    "JudgedAgain",
     "SettledBy",
     "read_effect_receipt",
 ]
@@ -79,6 +82,22 @@ class SettledBy:
         return {"actor": self.actor, "reason": self.reason}
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedAgain:
+    """What the gates stopped an effect on at their second look: evidence in a case decision's form, and the moment that
+    was judged for, kept in milliseconds. evidence: None only where the record would be too large with it."""
+
+    evidence: Mapping[str, JsonValue] | None
+    at: datetime
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", to_milliseconds(self.at))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Evidence and moment as a JSON object."""
+        return {"evidence": None if self.evidence is None else dict(self.evidence), "at": rfc3339(self.at)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectReceipt:
     """One step of an effect: the command, its key, how far it is, and what was read back.
@@ -86,8 +105,9 @@ class EffectReceipt:
     status: how a committed effect came to be known; None in every other state. provider_id, state: what stands, as
     read back; None and empty where nothing was. sequence: counts the ledger's steps; the receipt with the highest is
     the one that holds. sends: how often it was sent, at most 2. provider: its name in the funnel file. source: where
-    the dispatched record lies. subject: the ticket's or the case's id. verdict: None while prepared. at: the ledger's
-    time of the step, kept in milliseconds.
+    the dispatched record lies. subject: the ticket's or the case's id. verdict: None while prepared.
+    judged_again: what the verdict rests on where the gates stopped the effect at their second look, and None else. at:
+    the ledger's time of the step, kept in milliseconds.
     Raises ValueError for a contradiction: a status without a committed effect, a time without zone.
     """
 
@@ -105,6 +125,7 @@ class EffectReceipt:
     subject: str = ""
     verdict: Verdict | None = None
     settled_by: SettledBy | None = None
+    judged_again: JudgedAgain | None = None
     at: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -118,7 +139,7 @@ class EffectReceipt:
 
     def to_json(self) -> dict[str, JsonValue]:
         """The receipt as a JSON object in the wire's field order."""
-        return {
+        record: dict[str, JsonValue] = {
             "schema": RECEIPT_SCHEMA,
             "kind": "effect_receipt",
             "status": None if self.status is None else str(self.status),
@@ -137,6 +158,9 @@ class EffectReceipt:
             "settled_by": None if self.settled_by is None else self.settled_by.to_json(),
             "at": moment_json(self.at),
         }
+        if self.judged_again is not None:
+            record["judged_again"] = self.judged_again.to_json()
+        return record
 
     def encode(self) -> bytes:
         """The receipt's bytes. Raises ValueError if a number is not finite or anything else is not JSON."""
@@ -147,6 +171,12 @@ class EffectReceipt:
 class SettledByDocument(TypedDict):
     actor: str
     reason: str
+
+
+@with_config(IGNORE_UNKNOWN)
+class JudgedAgainDocument(TypedDict):
+    evidence: Annotated[EvidenceDocument | None, Field(description="null: left out, and a reason says so")]
+    at: Annotated[Moment, Field(description="the moment judged for")]
 
 
 @with_config(ConfigDict(extra="ignore", strict=True, title="receipt/1, effect_receipt"))
@@ -173,6 +203,9 @@ class EffectReceiptDocument(TypedDict):
     verdict: VerdictDocument | None
     settled_by: SettledByDocument | None
     at: Moment | None
+    judged_again: NotRequired[
+        Annotated[JudgedAgainDocument, Field(description="of an effect that was stopped at its second look")]
+    ]
 
 
 def read_effect_receipt(checked: EffectReceiptDocument) -> EffectReceipt:
@@ -193,5 +226,14 @@ def read_effect_receipt(checked: EffectReceiptDocument) -> EffectReceipt:
         subject=checked["subject"],
         verdict=None if verdict is None else read_verdict(verdict),
         settled_by=None if settled_by is None else SettledBy(**settled_by),
+        judged_again=_judged_again(checked["judged_again"]) if "judged_again" in checked else None,
         at=read_moment(checked["at"]),
+    )
+
+
+def _judged_again(checked: JudgedAgainDocument) -> JudgedAgain:
+    evidence = checked["evidence"]
+    return JudgedAgain(
+        None if evidence is None else read_evidence(evidence),
+        parse_rfc3339(checked["at"]),
     )

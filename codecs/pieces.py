@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from pydantic import AfterValidator, Field, WithJsonSchema, with_config
 from ticketgate.codecs.identity import Coordinate
@@ -24,6 +24,7 @@ __all__ = [
     "CoordinateDocument",
     "Effect",
     "EffectDocument",
+    "EvidenceDocument",
     "Moment",
     "VerdictDocument",
     "coordinate_json",
@@ -31,6 +32,7 @@ __all__ = [
     "moment_json",
     "read_coordinate",
     "read_effects",
+    "read_evidence",
     "read_moment",
     "read_verdict",
     "verdict_json",
@@ -87,6 +89,13 @@ class EffectDocument(TypedDict):
 
 
 @with_config(IGNORE_UNKNOWN)
+class EvidenceDocument(TypedDict):
+    authority: Annotated[dict[str, Any] | None, Field(description="null: nothing is known of the actor")]
+    world: dict[str, Any]
+    unreadable: NotRequired[Annotated[list[str], Field(description="answers that were no evidence, and why")]]
+
+
+@with_config(IGNORE_UNKNOWN)
 class CoordinateDocument(TypedDict):
     topic: str
     partition: Annotated[int, Field(ge=0)]
@@ -123,6 +132,14 @@ def effects_json(effects: Iterable[Effect]) -> list[JsonValue]:
 def read_effects(checked: Iterable[EffectDocument]) -> tuple[Effect, ...]:
     """The effects that checked documents are."""
     return tuple(Effect(effect["tool"], effect["arguments"], effect["idempotency_key"]) for effect in checked)
+
+
+def read_evidence(checked: EvidenceDocument) -> dict[str, JsonValue]:
+    """The evidence that a checked document is; `unreadable` only if anything is."""
+    evidence: dict[str, JsonValue] = {"authority": checked["authority"], "world": checked["world"]}
+    if "unreadable" in checked:
+        evidence["unreadable"] = [*checked["unreadable"]]
+    return evidence
 
 
 def coordinate_json(coordinate: Coordinate) -> dict[str, JsonValue]:

@@ -19,6 +19,7 @@ from ticketgate.codecs.effect_receipt import (
     EffectReceiptDocument,
     EffectState,
     EffectStatus,
+    JudgedAgain,
     SettledBy,
     read_effect_receipt,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "EffectReceiptDocument",
     "EffectState",
     "EffectStatus",
+    "JudgedAgain",
     "RepairReceipt",
     "SettledBy",
     "StopReason",

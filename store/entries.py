@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ticketgate.codecs.identity import Coordinate, Fingerprint
-from ticketgate.codecs.receipt import EffectState, EffectStatus, SettledBy
+from ticketgate.codecs.receipt import EffectState, EffectStatus, JudgedAgain, SettledBy
 from ticketgate.codecs.strict import JsonValue, canonical
 from ticketgate.codecs.verdict import Verdict
 
@@ -57,8 +57,9 @@ class Entry:
 
     sequence counts the transitions, from 1. sends: how often it was given to the provider. age_s: since the last
     sending began, at the moment when the ledger was asked, by its clock; 0 if it was not sent. at: the last transition.
-    provider_id, observed: what the provider said or what was read back. is_told: its receipt is announced, or is the
-    lane's to commit. is_restored: made from receipts, so that what the gates would judge again is not at hand.
+    provider_id, observed: what the provider said or what was read back. judged_again: what the verdict rests on where
+    the gates stopped it at their second look. is_told: its receipt is announced, or is the lane's to commit.
+    is_restored: made from receipts, so that what the gates would judge again is not at hand.
     """
 
     order: Order
@@ -72,6 +73,7 @@ class Entry:
     status: EffectStatus | None = None
     verdict: Verdict | None = None
     settled_by: SettledBy | None = None
+    judged_again: JudgedAgain | None = None
     is_told: bool = True
     is_restored: bool = False
 
@@ -107,6 +109,7 @@ class Settlement:
     provider_id: str | None = None
     observed: Mapping[str, JsonValue] | None = None
     settled_by: SettledBy | None = None
+    judged_again: JudgedAgain | None = None
 
 
 def check_send(entry: Entry) -> None:

@@ -3,7 +3,7 @@
 order     JSON     tool, arguments, provider, subject, source, proposal
 content   text     `Command.content`
 state     text     `EffectState`
-known     JSON     provider_id, observed, status, verdict, settled_by
+known     JSON     provider_id, observed, status, verdict, settled_by, judged_again
 sequence, sends, reads                      integers
 at, sent                                    ms of the last transition, of the last sending
 told, restored                              0 or 1
@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 from ticketgate.codecs.identity import Coordinate
-from ticketgate.codecs.receipt import EffectState, EffectStatus, SettledBy, verdict_json
+from ticketgate.codecs.receipt import EffectState, EffectStatus, JudgedAgain, SettledBy, verdict_json
 from ticketgate.codecs.strict import encode
-from ticketgate.codecs.times import from_epoch_ms
+from ticketgate.codecs.times import from_epoch_ms, parse_rfc3339
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.entries import Command, Entry, Order, Settlement
 
@@ -39,6 +39,7 @@ def write_order(order: Order) -> bytes:
 
 def write_known(settlement: Settlement) -> bytes:
     """The field `known`. Raises ValueError for what is not JSON."""
+    judged_again = settlement.judged_again
     return encode(
         {
             "provider_id": settlement.provider_id,
@@ -46,6 +47,7 @@ def write_known(settlement: Settlement) -> bytes:
             "status": None if settlement.status is None else str(settlement.status),
             "verdict": verdict_json(settlement.verdict),
             "settled_by": None if settlement.settled_by is None else settlement.settled_by.to_json(),
+            "judged_again": None if judged_again is None else judged_again.to_json(),
         }
     )
 
@@ -57,6 +59,7 @@ def read_entry(key: str, now_ms: int, fields: Mapping[str, bytes]) -> Entry:
     known: dict[str, Any] = orjson.loads(fields.get("known", b"{}"))
     sent_ms = int(fields.get("sent", b"0"))
     verdict, settled_by, status = known.get("verdict"), known.get("settled_by"), known.get("status")
+    judged_again = known.get("judged_again")
     return Entry(
         order=Order(
             command=Command(order["tool"], order["arguments"], key),
@@ -82,6 +85,9 @@ def read_entry(key: str, now_ms: int, fields: Mapping[str, bytes]) -> Entry:
             verdict["next_step"],
         ),
         settled_by=None if settled_by is None else SettledBy(**settled_by),
+        judged_again=None
+        if judged_again is None
+        else JudgedAgain(judged_again["evidence"], parse_rfc3339(judged_again["at"])),
         is_told=fields["told"] == b"1",
         is_restored=fields.get("restored", b"0") == b"1",
     )

@@ -135,6 +135,7 @@ def _fields(remembered: Remembered) -> list[str | bytes | int]:
         provider_id=receipt.provider_id,
         observed=receipt.state or None,
         settled_by=receipt.settled_by,
+        judged_again=receipt.judged_again,
     )
     lost = STEPS_LOST_AT_MOST if is_still_open(receipt) else 0
     return [

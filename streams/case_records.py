@@ -29,6 +29,8 @@ from ticketgate.streams.transaction import Outgoing
 # Of a verdict whose record is too large, as it can name each of thousands of fields.
 MOST_REASONS = 20
 
+LEFT_OUT = "the evidence of the second look would exceed the broker's limit, so it is left out here"
+
 # For what was never looked up.
 NO_EVIDENCE = Evidence(authority=None, world=World())
 # An effect that nothing dispatched, which only a rebuilt ledger has.
@@ -182,9 +184,23 @@ class ReceiptWriter:
             value=receipt.encode(),
             headers=headers,
         )
-        if size(sent) > self.max_bytes:
-            # What was observed is the provider's, and may be of any size; a ledger is rebuilt without it.
-            sent = replace(sent, value=replace(receipt, state={}).encode())
+        for form in _lesser_of_effect(receipt):
+            if size(sent) <= self.max_bytes:
+                break
+            sent = replace(sent, value=form.encode())
         if receipt.verdict is None or receipt.verdict.status is Status.ACCEPT:
             return [sent]
         return [sent, replace(sent, topic=self.topics.review, key=receipt.subject.encode())]
+
+
+def _lesser_of_effect(receipt: EffectReceipt) -> Iterator[EffectReceipt]:
+    """Ever less of a receipt. A ledger is rebuilt without what is left out, which others gave and of any size."""
+    bare = replace(receipt, state={})
+    yield bare
+    if receipt.verdict is not None and receipt.judged_again is not None:
+        verdict = _cut(receipt.verdict)
+        yield replace(
+            bare,
+            verdict=replace(verdict, reasons=(*verdict.reasons, LEFT_OUT)),
+            judged_again=replace(receipt.judged_again, evidence=None),
+        )

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from aiokafka import ConsumerRecord
 from ticketgate.agents.effects.executor import Executor, receipt_of
-from ticketgate.agents.effects.ledger import Collided, Entry, Order
+from ticketgate.agents.effects.ledger import Collided, Entry, Order, Settlement
 from ticketgate.agents.funnel.funnel_specs import ToolEffect
 from ticketgate.codecs.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -29,7 +29,7 @@ from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.dispatched import Dispatched, DispatchedIntake, take_in_dispatched
 from ticketgate.streams.records import RecordWriter
-from ticketgate.streams.second_look import SecondLook
+from ticketgate.streams.second_look import SecondLook, stopped
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.tracing import Tracing
 from ticketgate.streams.transaction import Output
@@ -167,13 +167,13 @@ class EffectTaker:
         if isinstance(found, Collided):
             return receipt_of(found)
         if found.state is EffectState.PREPARED:
-            verdict = await self._objection(wanted)
-            if verdict is not None:
-                found = await self.executor.reject(found, verdict, token=token)
+            objection = await self._objection(wanted)
+            if objection is not None:
+                found = await self.executor.stop(found, objection, token=token)
         return receipt_of(await self.executor.carry_out(found, token=token), asked=wanted.order)
 
-    async def _objection(self, wanted: Wanted) -> Verdict | None:
+    async def _objection(self, wanted: Wanted) -> Settlement | None:
         if not wanted.is_automatic:
             reasons = (f"not_automatic:{wanted.order.command.tool}",)
-            return Verdict(Status.REVIEW, Stage.AUTHORITY, reasons, NOT_AUTOMATIC)
+            return stopped(Verdict(Status.REVIEW, Stage.AUTHORITY, reasons, NOT_AUTOMATIC))
         return await self.second_look.at(wanted.order)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from aiokafka import AIOKafkaProducer
 from ticketgate.agents.effects.executor import Executor
-from ticketgate.agents.effects.ledger import Entry
+from ticketgate.agents.effects.ledger import Entry, Settlement
 from ticketgate.agents.effects.reconcile import Reconciler
 from ticketgate.agents.funnel.funnel_file import FunnelFile, OpenProviders, open_providers
-from ticketgate.codecs.verdict import Verdict
 from ticketgate.store.ledger import Ledger
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.counted_port import CountedPort
@@ -59,7 +58,7 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
     writer = ReceiptWriter(parts.writer.topics, settings.max_record_bytes)
     sender = ReceiptSender(writer, lambda: receipts_producer(settings))
 
-    async def judge_again(entry: Entry) -> Verdict | None:
+    async def judge_again(entry: Entry) -> Settlement | None:
         return await second_look.at(entry.order)
 
     def may_send(entry: Entry) -> bool:

@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from ticketgate.agents.effects.ledger import Order
+from ticketgate.agents.effects.ledger import Order, Settlement
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.judge import judge_again
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.proposal import read_proposal
+from ticketgate.codecs.receipt import EffectState, JudgedAgain
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.telemetry import Telemetry
@@ -34,8 +35,9 @@ class SecondLook:
     clock: Callable[[], Awaitable[datetime]]
     telemetry: Telemetry
 
-    async def at(self, order: Order) -> Verdict | None:
-        """What stands against the effect now; None lets it go. Raises LookupUnavailable and redis-py's errors."""
+    async def at(self, order: Order) -> Settlement | None:
+        """How the effect is stopped, and on which evidence; None lets it go. Raises LookupUnavailable and redis-py's
+        errors."""
         if order.proposal is None:
             return None
         if self.catalogue is None or self.evidences is None:
@@ -46,14 +48,22 @@ class SecondLook:
         (evidence,) = await self.evidences.of([proposal])
         at = await self.clock()
         try:
-            return judge_again(
+            verdict = judge_again(
                 proposal, catalogue=self.catalogue, evidence=evidence, at=at, observe=self.telemetry.gate
             )
         except Exception as err:
             # A fault of ours must not hold the partition up; nothing is let through for it.
             log.exception("judging %s again failed", order.subject)
             return _cannot(f"judging failed: {type(err).__name__}")
+        if verdict is None:
+            return None
+        return stopped(verdict, JudgedAgain(evidence.to_json(), at))
 
 
-def _cannot(reason: str) -> Verdict:
-    return Verdict(Status.REVIEW, Stage.TOOL_CATALOGUE, (reason,), NEXT_STEP)
+def stopped(verdict: Verdict, judged_again: JudgedAgain | None = None) -> Settlement:
+    """How an effect that is not sent is settled. judged_again: what the gates saw, where it was they who stopped it."""
+    return Settlement(state=EffectState.REJECTED, verdict=verdict, judged_again=judged_again)
+
+
+def _cannot(reason: str) -> Settlement:
+    return stopped(Verdict(Status.REVIEW, Stage.TOOL_CATALOGUE, (reason,), NEXT_STEP))

@@ -60,6 +60,7 @@ PUBLIC_NAMES = {
         "Header",
         "IdempotencyKey",
         "JsonValue",
+        "JudgedAgain",
         "Malformed",
         "ModelRef",
         "NoulAnswer",

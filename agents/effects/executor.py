@@ -36,7 +36,6 @@ from ticketgate.agents.effects.rules import (
     refused,
 )
 from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus
-from ticketgate.codecs.verdict import Verdict
 
 if TYPE_CHECKING:
     from ticketgate.store.tokens import LaneToken
@@ -103,12 +102,11 @@ class Executor:
         """
         return await self._ledger.prepare(orders, token=token, claimed=claimed)
 
-    async def reject(self, entry: Entry, verdict: Verdict, *, token: "LaneToken | None") -> Entry:
-        """The gates say no at their second look: nothing is sent. What is no longer prepared stays as it is."""
+    async def stop(self, entry: Entry, objection: Settlement, *, token: "LaneToken | None") -> Entry:
+        """Something stands against it before it is sent: nothing is. What is no longer prepared stays as it is."""
         if entry.state is not EffectState.PREPARED:
             return entry
-        settlement = Settlement(state=EffectState.REJECTED, verdict=verdict)
-        return await self._settle(entry, settlement, token)
+        return await self._settle(entry, objection, token)
 
     async def carry_out(self, entry: Entry, *, token: "LaneToken | None") -> Entry:
         """Send what is prepared, once; read back what was sent before; leave what is settled. The entry afterwards."""
@@ -242,6 +240,7 @@ def receipt_of(found: Entry | Collided, *, asked: Order | None = None) -> Effect
         subject=order.subject,
         verdict=STANDS if is_replay else found.verdict,
         settled_by=found.settled_by,
+        judged_again=found.judged_again,
         at=found.at,
     )
 

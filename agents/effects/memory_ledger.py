@@ -113,6 +113,7 @@ class LedgerInMemory:
             provider_id=settlement.provider_id,
             observed=settlement.observed,
             settled_by=settlement.settled_by,
+            judged_again=settlement.judged_again,
             is_told=token is not None,
         )
         if row.entry.is_open:

@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 # A provider that does not answer takes its time-out for each; what is due must not wait for all of them in turn.
 MOST_AT_ONCE = 8
 
-JudgeAgain = Callable[[Entry], Awaitable[Verdict | None]]
-"""The second look at a case's evidence just before a resend: a verdict stops it, None lets it go on. What it raises
-leaves the entry as it is, to be looked at later."""
+JudgeAgain = Callable[[Entry], Awaitable[Settlement | None]]
+"""The second look at a case's evidence just before a resend: how it settles what it stops, None lets it go on. What it
+raises leaves the entry as it is, to be looked at later."""
 
 Announce = Callable[[Sequence[EffectReceipt]], Awaitable[None]]
 """Writes receipts where the ledger can be rebuilt from; returns when they are there."""
@@ -141,9 +141,7 @@ class Reconciler:
             observed=entry.observed,
             settled_by=SettledBy(actor, reason),
         )
-        written = await self._ledger.settle(
-            entry, settlement, token=None, read_back_in_s=READ_BACK_FIRST_S
-        )
+        written = await self._ledger.settle(entry, settlement, token=None, read_back_in_s=READ_BACK_FIRST_S)
         if isinstance(written, Moved):
             raise NotHeld(f"effect {key} moved on meanwhile; look at it again")
         await self._tell(written)
@@ -169,18 +167,14 @@ class Reconciler:
         if self._judge_again is None:
             return entry
         try:
-            verdict = await self._judge_again(entry)
+            objection = await self._judge_again(entry)
         except Exception as err:  # noqa: BLE001 - without evidence nothing is sent, and others go on
             log.warning("effect %s cannot be judged again: %r", entry.key, err)
             return entry
-        if verdict is None:
-            return None
-        return await self._settle_and_tell(entry, Settlement(state=EffectState.REJECTED, verdict=verdict))
+        return None if objection is None else await self._settle_and_tell(entry, objection)
 
     async def _settle_and_tell(self, entry: Entry, settlement: Settlement) -> Entry:
-        written = await self._ledger.settle(
-            entry, settlement, token=None, read_back_in_s=READ_BACK_FIRST_S
-        )
+        written = await self._ledger.settle(entry, settlement, token=None, read_back_in_s=READ_BACK_FIRST_S)
         if isinstance(written, Moved):
             return entry
         await self._tell(written)

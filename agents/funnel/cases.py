@@ -7,7 +7,7 @@ lines with the same tenant and case id are attempts at one case. Nothing outside
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from ticketgate.agents.effects.memory import ExecuteFault, MemoryLedger, ReadBackFault
@@ -33,8 +33,9 @@ class FunnelCaseError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What the effect's calls meet, in order, and what the second look-up finds if not the same as the first.
+    """What the effect's calls meet, in order, and what the second look finds if not the same as the first.
 
+    authority_before_effect: None if nothing is known of the actor then. at_before_effect: the moment judged for.
     unreadable: `authority:why` or `world:why`, what the look-up answers with and is no evidence; as records have it.
     """
 
@@ -42,8 +43,9 @@ class Faults:
 
     execute: tuple[ExecuteFault, ...] = ()
     read_back: tuple[ReadBackFault, ...] = ()
-    authority_before_effect: Authority | None = None
+    authority_before_effect: Authority | Literal["as before"] | None = "as before"
     world_before_effect: World | None = None
+    at_before_effect: WritableMoment | None = None
     unreadable: tuple[_Unreadable, ...] = ()
     unreadable_before_effect: tuple[_Unreadable, ...] = ()
 
@@ -172,6 +174,7 @@ async def run_cases(
             lookup=_WrittenLookup(written),
             port=port,
             at=written.at,
+            again_at=written.faults.at_before_effect,
             committed=tuple(before),
         )
         permitted = () if outcome.repair is None else outcome.repair.permitted
@@ -190,7 +193,8 @@ class _WrittenLookup:
 
     async def authority(self, proposal: Proposal) -> Authority | None:
         later = self.case.faults.authority_before_effect
-        return later if self._is_again("authority") and later is not None else self.case.authority
+        is_again = self._is_again("authority")
+        return self.case.authority if isinstance(later, str) or not is_again else later
 
     async def world(self, proposal: Proposal) -> World:
         later = self.case.faults.world_before_effect

@@ -1,19 +1,18 @@
 """A record of the funnel as a case for `ticketgate funnel`: so that an incident ends with a test of what failed.
 
-Promise: the case has the request, the call and the evidence of the record, at the moment that it was judged for, and
-expects what the record says; run by the same catalogue it comes to that verdict. Where a record does not hold what this
-takes, it is told what is missing. Records that belong together (attempts at a case, what became of its effect) make one
-case each attempt.
+Promise: the case has the request, the call and the evidence of the record, that of a second look too, at the moments
+that were judged for, and expects what the record says; run by the same catalogue it comes to that verdict. Where a
+record does not hold what this takes, it is told what is missing. Records that belong together (attempts at a case, what
+became of its effect) make one case each attempt.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ticketgate.agents.funnel.looked_again import changed_evidence
 from ticketgate.agents.funnel.reproduce import EXECUTION, NotReproducible, Reproduction, reproduce
 from ticketgate.codecs.case_decision import CaseDecision
-from ticketgate.codecs.receipt import EffectReceipt, EffectStatus, StopReason
+from ticketgate.codecs.receipt import EffectReceipt, EffectStatus, JudgedAgain, StopReason
 from ticketgate.codecs.strict import JsonValue
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
@@ -172,8 +171,51 @@ def _faults(
         found = reproduce(verdict)
         return _as_faults(found), found.reasons
     if judged.effects:
-        return changed_evidence(verdict, judged.evidence, judged.effects[0]), verdict.reasons
+        receipt = attempt.last_receipt
+        return _second_look(
+            verdict, judged, None if receipt is None else receipt.judged_again
+        ), verdict.reasons
     return {}, verdict.reasons
+
+
+def _second_look(verdict: Verdict, judged: CaseDecision, again: JudgedAgain | None) -> dict[str, JsonValue]:
+    """The faults that are the later evidence and moment. Raises NotReproducible."""
+    if again is None:
+        why = "by what is no evidence"
+    elif again.evidence is None:
+        why = "by evidence that was left out for its size"
+    elif _is_of_another_catalogue(verdict, judged.evidence, again.evidence):
+        why = "by a catalogue that had changed since, and a case is run by one"
+    else:
+        evidence = again.evidence
+        faults: dict[str, JsonValue] = {
+            "authority_before_effect": evidence["authority"],
+            "world_before_effect": evidence["world"],
+            "at_before_effect": again.to_json()["at"],
+        }
+        if "unreadable" in evidence:
+            faults["unreadable_before_effect"] = evidence["unreadable"]
+        return faults
+    raise NotReproducible(
+        f"its effect was stopped ({', '.join(verdict.reasons)}) {why}; export the decision from dispatch alone, and"
+        " write into its case what is missing"
+    )
+
+
+def _is_of_another_catalogue(
+    verdict: Verdict, before: Mapping[str, JsonValue], later: Mapping[str, JsonValue]
+) -> bool:
+    """Whether evidence cannot have brought the verdict about: a call that was right is so by the same catalogue, and
+    the same facts offer the same tools."""
+    if verdict.stage not in (Stage.WORLD_STATE, Stage.AUTHORITY):
+        return True
+    is_withdrawn = any(each.startswith("tool_no_longer_offered:") for each in verdict.reasons)
+    return is_withdrawn and _facts(before) == _facts(later)
+
+
+def _facts(evidence: Mapping[str, JsonValue]) -> JsonValue:
+    world = evidence["world"]
+    return world.get("facts") if isinstance(world, dict) else None
 
 
 def _stands_before(attempt: _Attempt, attempts: dict[_Key, _Attempt]) -> bool:

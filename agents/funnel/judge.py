@@ -95,9 +95,11 @@ def judge_again(
     return Verdict(Status.REJECT, verdict.stage, verdict.reasons, CHANGED_NEXT_STEP)
 
 
-def decided_again(decision: DecisionReceipt, verdict: Verdict, evidence: Evidence) -> DecisionReceipt:
-    """The receipt of a decision after the second look: what was said then, and on which evidence."""
-    return replace(decision, verdict=verdict, evidence=_versions(evidence))
+def decided_again(
+    decision: DecisionReceipt, verdict: Verdict, evidence: Evidence, *, at: datetime
+) -> DecisionReceipt:
+    """The receipt of a decision after the second look: what was said then, on which evidence and for which moment."""
+    return replace(decision, verdict=verdict, evidence=_versions(evidence), at=at)
 
 
 def _case(proposal: Proposal, catalogue: Catalogue, evidence: Evidence, at: datetime) -> FunnelCase:

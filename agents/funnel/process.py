@@ -38,14 +38,15 @@ async def process(
     lookup: Lookup,
     port: EffectPort,
     at: datetime,
+    again_at: datetime | None = None,
     namespace: str = "",
     committed: Sequence[Attempt] = (),
     observe: Observer | None = None,
 ) -> Outcome:
     """Judge a proposal and, if every gate lets it through, carry its effect out. `at`: the moment judged for.
 
-    committed: the earlier attempts at this version of the request, in order. What the lookup or the port raises
-    passes through.
+    again_at: that of the second look; None: the same. committed: the earlier attempts at this version of the request,
+    in order. What the lookup or the port raises passes through.
     """
     # 1
     evidence = await look_up(proposal, lookup)
@@ -63,8 +64,9 @@ async def process(
         return Outcome(judged.verdict, judged.decision, repair=judged.repair)
     # 3
     evidence = await look_up(proposal, lookup)
-    verdict = judge_again(proposal, catalogue=catalogue, evidence=evidence, at=at, observe=observe)
-    decision = decided_again(judged.decision, verdict or judged.verdict, evidence)
+    again_at = again_at or at
+    verdict = judge_again(proposal, catalogue=catalogue, evidence=evidence, at=again_at, observe=observe)
+    decision = decided_again(judged.decision, verdict or judged.verdict, evidence, at=again_at)
     if verdict is not None:
         return Outcome(verdict, decision, repair=judged.repair)
     # 4

@@ -17,6 +17,7 @@ from ticketgate.codecs import (
     EffectStatus,
     Fingerprint,
     IdempotencyKey,
+    JudgedAgain,
     Proposal,
     ProposedCall,
     ProposerModel,
@@ -142,6 +143,18 @@ def effect_receipt(**changes: Any) -> EffectReceipt:
     return EffectReceipt(**(fields | changes))
 
 
+STOPPED: dict[str, Any] = {
+    "effect_state": EffectState.REJECTED,
+    "sends": 0,
+    "verdict": DENIED,
+    "judged_again": JudgedAgain(
+        {
+            "authority": {"actor_id": "user_demo", "tools": [], "version": "a2"},
+            "world": {"facts": {"current_balance_gbp": "3000.00"}, "version": "w2"},
+        },
+        AT,
+    ),
+}
 STANDING: dict[str, Any] = {
     "status": EffectStatus.VERIFIED_BY_READBACK,
     "provider_id": "tr_0001",
@@ -212,6 +225,10 @@ repairs = st.builds(
     model=st.none() | _models,
     stop_reason=st.none() | st.sampled_from(StopReason),
 )
+_evidence = st.fixed_dictionaries(
+    {"authority": st.none() | objects, "world": objects},
+    optional={"unreadable": st.lists(text, max_size=2)},
+)
 case_decisions = st.builds(
     CaseDecision,
     case_id=_names,
@@ -221,10 +238,7 @@ case_decisions = st.builds(
     tool=st.none() | text,
     arguments=objects,
     catalogue=_catalogues,
-    evidence=st.fixed_dictionaries(
-        {"authority": st.none() | objects, "world": objects},
-        optional={"unreadable": st.lists(text, max_size=2)},
-    ),
+    evidence=_evidence,
     model=st.none() | _models,
     repair=st.none() | repairs,
     idempotency_key=text.map(IdempotencyKey),
@@ -268,6 +282,7 @@ effect_receipts = st.sampled_from(EffectState).flatmap(
         subject=text,
         verdict=st.none() | _verdicts,
         settled_by=st.none() | st.builds(SettledBy, text, text),
+        judged_again=st.none() | st.builds(JudgedAgain, st.none() | _evidence, _moments),
         at=st.none() | _moments,
     )
 )

@@ -44,6 +44,7 @@ from .funnel_records import (
     REPAIR,
     REQUEST,
     STANDING,
+    STOPPED,
     TO_MEND,
     case_decision,
     case_decisions,
@@ -181,10 +182,12 @@ def test_fields_of_a_later_writer_are_ignored_at_every_level() -> None:
 
     assert read_case_decision(value) == written
 
-    receipt: Any = decode(effect_receipt(settled_by=SettledBy("ann", "seen")).encode())
-    for part in (receipt, receipt["source"], receipt["verdict"], receipt["settled_by"]):
-        part["more"] = 1
-    assert read_receipt(receipt) == effect_receipt(settled_by=SettledBy("ann", "seen"))
+    stopped = effect_receipt(settled_by=SettledBy("ann", "seen"), **STOPPED)
+    receipt: Any = decode(stopped.encode())
+    for name in ("source", "verdict", "settled_by", "judged_again"):
+        receipt[name]["more"] = 1
+    receipt["more"] = receipt["judged_again"]["evidence"]["more"] = 1
+    assert read_receipt(receipt) == stopped
 
 
 def test_what_is_dispatched_is_read_by_its_schema() -> None:
@@ -218,6 +221,25 @@ def test_a_receipt_says_its_schema_first_and_then_its_kind() -> None:
         assert list(receipt.to_json())[:2] == ["schema", "kind"]
     assert decision_receipt().to_json()["effect_created"] is False
     assert "effect_created" not in decision_receipt(effect_created=None).to_json()
+
+
+def test_what_an_effect_was_stopped_on_stands_only_where_it_was() -> None:
+    assert "judged_again" not in effect_receipt().to_json()
+    assert effect_receipt(**STOPPED).to_json()["judged_again"] == {
+        "evidence": case_decision(evidence=STOPPED["judged_again"].evidence).to_json()["evidence"],
+        "at": "2026-09-01T12:00:00.000Z",
+    }
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [None, {}, {"evidence": {}, "at": "2026-09-01T12:00:00Z"}, {"evidence": None, "at": "yesterday"}],
+)
+def test_a_second_look_that_is_not_whole_is_refused_by_name(wrong: Any) -> None:
+    read = read_receipt(effect_receipt(**STOPPED).to_json() | {"judged_again": wrong})
+
+    assert isinstance(read, Malformed)
+    assert '"judged_again"' in read.reason
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,9 @@ def assert_consistent(receipts: Iterable[Record]) -> None:
         by_step.setdefault(step_of(each), []).append(each)
     for step, told in by_step.items():
         # A receipt may be told again by who finds that its predecessor had not got so far as to write that down.
-        told_states = Counter((each["sends"], each["provider_id"]) for each in told)
+        told_states = Counter(
+            (each["sends"], each["provider_id"], json.dumps(each.get("judged_again"))) for each in told
+        )
         assert len(told_states) == 1, (step, told)
     for key in {each["idempotency_key"] for each in effects}:
         steps = [by_step[step][0] for step in sorted(by_step, key=_in_order) if step[0] == key]

@@ -175,6 +175,7 @@ def test_a_permission_revoked_before_the_second_sending_stops_it(effects: Steppe
     receipt = effects.effect("late-revoked")
 
     assert said(receipt) == ("deny", "authority", ("tool_not_delegated",))
+    assert receipt["judged_again"]["evidence"]["authority"] is None
     effects.wait_settled()
     assert effects.bank.account(key_of("late-revoked")).posts == 1
     effects.bank.heal()

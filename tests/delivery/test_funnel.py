@@ -141,7 +141,9 @@ def test_a_schedule_proposed_for_a_quote_is_rejected(funnel: PaymentFunnel) -> N
     assert of_case(funnel.records("dispatch"), "case-beside") == []
 
 
-def test_a_permission_revoked_after_the_decision_stops_the_effect(funnel: PaymentFunnel) -> None:
+def test_a_permission_revoked_after_the_decision_stops_the_effect_and_makes_a_case(
+    funnel: PaymentFunnel, tmp_path: Path
+) -> None:
     funnel.delegate("actor-revoked")
     # The first look finds it, the second does not.
     funnel.bank.fail("other", on="authority", key="actor-revoked", skip=1, times=100)
@@ -153,7 +155,22 @@ def test_a_permission_revoked_after_the_decision_stops_the_effect(funnel: Paymen
     assert said(receipt) == ("deny", "authority", ("tool_not_delegated",))
     assert (receipt["effect_state"], receipt["sends"]) == ("rejected", 0)
     assert funnel.bank.account(key_of("case-revoked")) == Account()
-    assert any(each.get("subject") == "case-revoked" for each in funnel.records("review"))
+    (reviewed,) = [each for each in funnel.records("review") if each.get("subject") == "case-revoked"]
+    (decision,) = of_case(funnel.records("dispatch"), "case-revoked")
+    evidence = decision["evidence"]
+    assert receipt["judged_again"]["evidence"] == {**evidence, "authority": None}
+    assert receipt["judged_again"]["at"] >= decision["decided_at"]
+    shown = json.loads(funnel.gate.run("ledger", "show", key_of("case-revoked"), "--json").stdout)
+    assert reviewed["judged_again"] == shown["effect"]["judged_again"] == receipt["judged_again"]
+
+    records, cases = tmp_path / "records.jsonl", tmp_path / "cases.jsonl"
+    records.write_text(f"{json.dumps(decision)}\n{json.dumps(reviewed)}\n")
+    exported = funnel.gate.run("case", str(records))
+    cases.write_text(exported.stdout)
+    assert exported.returncode == 0, exported.stderr
+    assert json.loads(exported.stdout)["expect"]["reasons"] == ["tool_not_delegated"]
+    ran = funnel.gate.run("funnel", str(cases), "--catalogue", "payments")
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_a_key_that_nothing_was_sent_under_serves_a_new_case(funnel: PaymentFunnel) -> None:

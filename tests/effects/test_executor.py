@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from ticketgate.agents.effects.executor import Executor, ProviderMissing, receipt_of
-from ticketgate.agents.effects.ledger import Collided, Entry, Moved
+from ticketgate.agents.effects.ledger import Collided, Entry, Moved, Settlement
 from ticketgate.agents.effects.port import (
     CannotRead,
     Collision,
@@ -18,7 +19,7 @@ from ticketgate.agents.effects.port import (
     Prepared,
     Refused,
 )
-from ticketgate.codecs.receipt import EffectState, EffectStatus
+from ticketgate.codecs.receipt import EffectState, EffectStatus, JudgedAgain
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 from .support import ARGUMENTS, LANE, Bank, Scene, order, said
@@ -258,18 +259,23 @@ async def test_a_late_success_is_not_lost_though_the_reconciler_took_it_for_abse
     assert bank.sent == ["k1"]
 
 
-async def test_rejecting_what_is_prepared_sends_nothing_and_only_that_can_be_rejected() -> None:
+async def test_stopping_what_is_prepared_sends_nothing_and_only_that_can_be_stopped() -> None:
     scene = Scene()
     (prepared,) = await scene.executor.prepare([order()], token=LANE, claimed=1)
     assert isinstance(prepared, Entry)
-    denied = Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "ask")
+    denied = Settlement(
+        state=R,
+        verdict=Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "ask"),
+        judged_again=JudgedAgain({"authority": None, "world": {}}, datetime(2026, 9, 1, 12, tzinfo=UTC)),
+    )
 
-    rejected = await scene.executor.reject(prepared, denied, token=LANE)
-    committed = await scene.executor.carry_out(rejected, token=LANE)
+    rejected = await scene.executor.stop(prepared, denied, token=LANE)
+    settled = await scene.executor.carry_out(rejected, token=LANE)
 
-    assert said(committed) == (R, "authority", ("tool_not_delegated",))
+    assert said(settled) == (R, "authority", ("tool_not_delegated",))
     assert scene.bank.sent == []
-    assert await scene.executor.reject(committed, denied, token=LANE) == committed
+    assert receipt_of(settled).judged_again == denied.judged_again
+    assert await scene.executor.stop(settled, denied, token=LANE) == settled
 
 
 async def test_a_provider_that_is_not_named_sends_nothing_and_says_so() -> None:

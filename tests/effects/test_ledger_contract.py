@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from ticketgate.agents.effects.ledger import Collided, EffectLedger, Entry, Moved, Settlement
 from ticketgate.agents.effects.memory_ledger import LedgerInMemory
 from ticketgate.agents.effects.rules import NO_ANSWER
-from ticketgate.codecs.receipt import EffectState, EffectStatus, SettledBy
+from ticketgate.codecs.receipt import EffectState, EffectStatus, JudgedAgain, SettledBy
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.connect import connect
 from ticketgate.store.durability import Durability
@@ -34,7 +34,12 @@ COMMITTED = Settlement(
 UNKNOWN = Settlement(state=EffectState.UNKNOWN, verdict=NO_ANSWER)
 ABSENT = Settlement(state=EffectState.ABSENT, verdict=NO_ANSWER)
 REJECTED = Settlement(
-    state=EffectState.REJECTED, verdict=Verdict(Status.DENY, Stage.AUTHORITY, ("revoked",), "no")
+    state=EffectState.REJECTED,
+    verdict=Verdict(Status.DENY, Stage.AUTHORITY, ("revoked",), "no"),
+    judged_again=JudgedAgain(
+        {"authority": None, "world": {"facts": {"n": 2**63 - 1}}, "unreadable": ["authority:é"]},
+        datetime(2026, 9, 1, 12, 0, 0, 1_000, tzinfo=UTC),
+    ),
 )
 
 
@@ -165,6 +170,7 @@ async def test_what_the_gates_refuse_is_rejected_without_being_sent(kept: Kept) 
     settled = await kept.settle(await kept.prepare(), REJECTED)
 
     assert (settled.state, settled.sends) == (EffectState.REJECTED, 0)
+    assert settled.judged_again == REJECTED.judged_again
 
 
 async def test_what_was_rejected_unsent_leaves_its_key_to_another_order(kept: Kept) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis.asyncio import Redis
 from ticketgate.agents.effects.executor import Executor, receipt_of
-from ticketgate.agents.effects.ledger import Entry
+from ticketgate.agents.effects.ledger import Entry, Settlement
 from ticketgate.agents.effects.reconcile import Reconciler
-from ticketgate.codecs.receipt import EffectReceipt, EffectState
+from ticketgate.codecs.receipt import EffectReceipt, EffectState, JudgedAgain
+from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.ledger import Ledger
@@ -95,6 +96,26 @@ async def test_what_was_settled_comes_back_settled_for_what_is_left_of_its_life(
     assert receipt_of(entry).to_json() | {"at": None} == told.to_json() | {"at": None}
     assert await redis.pttl(keys.effect("k1")) <= 43_200_000
     assert await ledger.take_due(10) == ()
+
+
+async def test_what_an_effect_was_stopped_on_comes_back_with_it(
+    redis: Redis, keys: Keys, ledger: Ledger
+) -> None:
+    scene = Scene()
+    (prepared,) = await scene.executor.prepare([order()], token=LANE, claimed=1)
+    assert isinstance(prepared, Entry)
+    denied = Settlement(
+        state=EffectState.REJECTED,
+        verdict=Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "ask"),
+        judged_again=JudgedAgain({"authority": None, "world": {}}, datetime(2026, 9, 1, 12, tzinfo=UTC)),
+    )
+    told = receipt_of(await scene.executor.stop(prepared, denied, token=LANE))
+
+    await restore(redis, keys, [Remembered(told, await now_ms(redis))], ttl=TTL)
+
+    entry = await ledger.read("k1")
+    assert entry is not None
+    assert receipt_of(entry).judged_again == told.judged_again == denied.judged_again
 
 
 async def test_what_is_over_is_left_out_but_never_what_is_open(

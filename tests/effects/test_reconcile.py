@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from ticketgate.agents.effects.executor import Executor
-from ticketgate.agents.effects.ledger import Entry
+from ticketgate.agents.effects.ledger import Entry, Settlement
 from ticketgate.agents.effects.port import CannotRead, Found, NotFound, ReadBackResult, Refused
 from ticketgate.agents.effects.reconcile import NotHeld
-from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus
+from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus, JudgedAgain
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 from .support import Bank, Scene, order, said
@@ -24,6 +25,7 @@ U, C, R, A, P = (
     EffectState.PREPARED,
 )
 PROPOSAL = {"case_id": "c", "attempt": 1}
+AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
 
 
 def told(scene: Scene) -> list[tuple[EffectState, int, int]]:
@@ -156,10 +158,14 @@ async def test_a_success_that_turns_up_late_or_otherwise_is_settled() -> None:
 
 
 async def test_a_permission_revoked_meanwhile_stops_the_second_sending() -> None:
-    denied = Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "ask")
+    denied = Settlement(
+        state=R,
+        verdict=Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "ask"),
+        judged_again=JudgedAgain({"authority": None, "world": {}}, AT),
+    )
     judged: list[Entry] = []
 
-    async def judge_again(entry: Entry) -> Verdict | None:
+    async def judge_again(entry: Entry) -> Settlement | None:
         judged.append(entry)
         return denied
 
@@ -173,10 +179,11 @@ async def test_a_permission_revoked_meanwhile_stops_the_second_sending() -> None
     assert scene.bank.sent == ["k1"]
     assert [each.order.proposal for each in judged] == [PROPOSAL]
     assert told(scene) == [(R, 4, 1)]
+    assert scene.told[0].judged_again == denied.judged_again
 
 
 async def test_evidence_that_still_stands_lets_the_second_sending_go() -> None:
-    async def judge_again(entry: Entry) -> Verdict | None:
+    async def judge_again(entry: Entry) -> Settlement | None:
         return None
 
     scene = Scene(judge_again=judge_again)
@@ -187,7 +194,7 @@ async def test_evidence_that_still_stands_lets_the_second_sending_go() -> None:
 
 
 async def test_without_evidence_a_case_is_held_and_not_sent_again() -> None:
-    async def unavailable(entry: Entry) -> Verdict | None:
+    async def unavailable(entry: Entry) -> Settlement | None:
         raise RuntimeError("nobody answers")
 
     for judge_again in (None, unavailable):

@@ -27,6 +27,7 @@ from ticketgate.codecs import (
     EffectReceipt,
     EffectState,
     EffectStatus,
+    JudgedAgain,
     ProposedCall,
     SettledBy,
     Stage,
@@ -40,6 +41,7 @@ from ticketgate.codecs import (
 )
 
 from .support import PAYMENTS, authority, call, confirmation, request
+from .test_judge import BY_FACT
 
 RECORDED = Path(__file__).parents[1] / "codecs" / "recorded"
 Records = tuple[list[CaseDecision], list[EffectReceipt]]
@@ -88,8 +90,27 @@ MADE = [
     line("poorer meanwhile", faults={"authority_before_effect": authority(limit="500.00").to_json()}),
     line("no limit meanwhile", faults={"authority_before_effect": authority(limits={}).to_json()}),
     line("superseded", faults={"world_before_effect": {**RICH, "request_version": 2}}),
+    line(
+        "old news",
+        asked=request(version=2, control={"idempotency_key": "key of old news"}),
+        world={**RICH, "request_version": 2},
+        faults={"world_before_effect": {**RICH, "request_version": 1}},
+    ),
     line("no balance meanwhile", faults={"world_before_effect": {"facts": {}}}),
+    line(
+        "balance that is no money", faults={"world_before_effect": {"facts": {"current_balance_gbp": "much"}}}
+    ),
+    line("known to nobody meanwhile", faults={"authority_before_effect": None}),
+    line(
+        "another amount confirmed meanwhile",
+        faults={
+            "authority_before_effect": authority(confirmations=(confirmation(amount_gbp="6.00"),)).to_json()
+        },
+    ),
+    line("confirmed too long ago", faults={"at_before_effect": "2026-09-02T12:00:00Z"}),
+    line("confirmed later than now", faults={"at_before_effect": "2026-09-01T11:00:00Z"}),
     line("unreadable meanwhile", faults={"unreadable_before_effect": ["authority:bad signature"]}),
+    line("no world meanwhile", faults={"unreadable_before_effect": ["world:not JSON", "authority:nor this"]}),
     line("of a tenant", tenant="acme"),
     line("no JSON", call="{"),
     line("first", case_id="mended", call=call(amount_gbp=600)),
@@ -108,7 +129,9 @@ def ran(cases: tuple[ReadCase, ...], catalogue: Catalogue = PAYMENTS) -> tuple[C
     return asyncio.run(run_cases(cases, catalogue=catalogue, ledger=MemoryLedger()))
 
 
-def recorded(cases: tuple[ReadCase, ...], results: Sequence[CaseResult]) -> Records:
+def recorded(
+    cases: tuple[ReadCase, ...], results: Sequence[CaseResult], catalogue: Catalogue = PAYMENTS
+) -> Records:
     """What a worker would have written of the cases, as bytes and back."""
     decisions: list[CaseDecision] = []
     receipts: list[EffectReceipt] = []
@@ -120,7 +143,7 @@ def recorded(cases: tuple[ReadCase, ...], results: Sequence[CaseResult]) -> Reco
         earlier = before.setdefault(key, [])
         judged = judge(
             case.proposal,
-            catalogue=PAYMENTS,
+            catalogue=catalogue,
             evidence=evidence,
             at=written.at,
             namespace="",
@@ -132,7 +155,9 @@ def recorded(cases: tuple[ReadCase, ...], results: Sequence[CaseResult]) -> Reco
         decisions.append(decision)
         if judged.command is None:
             continue
-        receipts.append(receipt_of(decision, final, result.outcome.effect))
+        receipt = receipt_of(decision, final, result.outcome.effect)
+        is_stopped = final.stage in (Stage.WORLD_STATE, Stage.AUTHORITY)
+        receipts.append(replace(receipt, judged_again=seen_again(case) if is_stopped else None))
     return [whole(decode_case_decision(each.encode())) for each in decisions], [
         whole(decode_receipt(each.encode())) for each in receipts
     ]
@@ -152,6 +177,20 @@ def seen(case: ReadCase) -> Evidence:
         world=World() if "world" in is_blind else case.written.world,
         unreadable=unreadable,
     )
+
+
+def seen_again(case: ReadCase) -> JudgedAgain:
+    """What the case's second look-up brings."""
+    faults, first = case.written.faults, seen(case)
+    later = faults.authority_before_effect
+    authority = first.authority if isinstance(later, str) else later
+    is_blind = {each.partition(":")[0] for each in faults.unreadable_before_effect}
+    evidence = Evidence(
+        authority=None if "authority" in is_blind else authority,
+        world=World() if "world" in is_blind else faults.world_before_effect or first.world,
+        unreadable=faults.unreadable_before_effect,
+    )
+    return JudgedAgain(evidence.to_json(), faults.at_before_effect or case.written.at)
 
 
 def decided(case: ReadCase, judged: Judged, evidence: Evidence, place: int) -> CaseDecision:
@@ -221,6 +260,28 @@ def test_a_case_made_of_its_own_records_comes_to_the_same_verdict(lines: list[di
     assert verdicts(again) == verdicts(results)
 
 
+def test_a_tool_that_is_offered_no_more_makes_a_case_with_the_facts_that_say_so() -> None:
+    closed = {"facts": {**RICH["facts"], "is_open": False}}
+    made = line(
+        "closed",
+        world={"facts": {**RICH["facts"], "is_open": True}},
+        faults={"world_before_effect": closed},
+    )
+    cases = read([made])
+    results = ran(cases, BY_FACT)
+
+    (case,), errors = export_cases(*recorded(cases, results, BY_FACT))
+
+    assert errors == []
+    assert case["expect"] == {
+        "status": "reject",
+        "stage": "world_state",
+        "reasons": ["tool_no_longer_offered:schedule_transfer"],
+    }
+    (again,) = ran(read([case]), BY_FACT)
+    assert again.faults == ()
+
+
 @pytest.mark.parametrize(
     "made", [each for each in MADE if "case_id" not in each], ids=lambda made: made["name"]
 )
@@ -287,9 +348,7 @@ COLLIDED = Verdict(Status.REJECT, Stage.IDEMPOTENCY, ("idempotency key reused fo
 LATE = Verdict(Status.ACCEPT, Stage.READBACK, ("verified_late",), "")
 STRAYED = Verdict(Status.REVIEW, Stage.SCHEMA, ("unpermitted_change", "payee_id"), "")
 WITHDRAWN = Verdict(Status.REJECT, Stage.WORLD_STATE, ("tool_no_longer_offered:schedule_transfer",), "")
-EXPIRED = Verdict(
-    Status.DENY, Stage.AUTHORITY, ("explicit_confirmation_missing", "confirmation_expired:ev_1"), ""
-)
+CHANGED = Verdict(Status.REJECT, Stage.SCHEMA, ("extra:payee_id",), "")
 BY_HAND = Verdict(Status.REVIEW, Stage.AUTHORITY, ("not_automatic:schedule_transfer",), "")
 COLLISION = Verdict(Status.REVIEW, Stage.IDENTITY, ("another content",), "")
 REVOKED = Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "")
@@ -300,6 +359,8 @@ def lacking() -> dict[str, tuple[Records, str]]:
     decision, receipt = one()
     stopped = replace(receipt, status=None, provider_id=None, effect_state=EffectState.REJECTED)
     review = replace(decision, effects=(), attempt=2)
+    unchanged = JudgedAgain(decision.evidence, decision.decided_at)
+    left_out = replace(unchanged, evidence=None)
     return {
         "a receipt alone": (([], [receipt]), "give the decision that lies at dispatch:0:0"),
         "a collision": (
@@ -311,9 +372,19 @@ def lacking() -> dict[str, tuple[Records, str]]:
             "the step before",
         ),
         "time": (([decision], [replace(receipt, verdict=LATE)]), "takes time to pass"),
-        "a withdrawn tool": (([decision], [replace(stopped, verdict=WITHDRAWN)]), "that no record holds"),
-        "an old confirmation": (([decision], [replace(stopped, verdict=EXPIRED)]), "that no record holds"),
-        "a file's word": (([decision], [replace(stopped, verdict=BY_HAND)]), "that no record holds"),
+        "a withdrawn tool": (
+            ([decision], [replace(stopped, verdict=WITHDRAWN, judged_again=unchanged)]),
+            "by a catalogue that had changed",
+        ),
+        "a changed tool": (
+            ([decision], [replace(stopped, verdict=CHANGED, judged_again=unchanged)]),
+            "by a catalogue that had changed",
+        ),
+        "evidence too large": (
+            ([decision], [replace(stopped, verdict=REVOKED, judged_again=left_out)]),
+            "left out for its size",
+        ),
+        "a file's word": (([decision], [replace(stopped, verdict=BY_HAND)]), "by what is no evidence"),
         "attempts": (([replace(review, verdict=STRAYED)], []), "the attempts before it"),
         "its text": (([replace(review, verdict=REVOKED, proposal=None)], []), "proposals:0:0"),
         "a gate": (([replace(review, verdict=COLLISION)], []), "no gate of the funnel said another content"),

@@ -191,7 +191,7 @@ def test_the_second_look_sees_a_permission_that_was_revoked() -> None:
 
     assert told(verdict) == ("deny", "authority", ("tool_not_delegated",))
     assert verdict is not None
-    receipt = decided_again(first(proposal()).decision, verdict, revoked)
+    receipt = decided_again(first(proposal()).decision, verdict, revoked, at=AT)
     assert (receipt.verdict, receipt.evidence["authority"]) == (verdict, "a8")
 
 

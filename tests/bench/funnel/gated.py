@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ticketgate.agents.effects.executor import Executor
-from ticketgate.agents.effects.ledger import Collided, Command, Entry, Order
+from ticketgate.agents.effects.ledger import Collided, Command, Entry, Order, Settlement
 from ticketgate.agents.effects.memory_ledger import LedgerInMemory
 from ticketgate.agents.effects.reconcile import Reconciler
 from ticketgate.agents.funnel.evidence import Evidence
@@ -101,8 +101,9 @@ class Gated:
             result.told = Told.HELD if entry.is_open else Told.STOPPED
 
     async def _reconcile(self, text: str, ledger: LedgerInMemory, executor: Executor, entry: Entry) -> Entry:
-        async def again(entry: Entry) -> Verdict | None:
-            return self._judge_again(text)
+        async def again(entry: Entry) -> Settlement | None:
+            verdict = self._judge_again(text)
+            return None if verdict is None else Settlement(state=EffectState.REJECTED, verdict=verdict)
 
         reconciler = Reconciler(ledger, executor, judge_again=again, announce=_to_nobody)
         for rounds in range(MOST_ROUNDS):

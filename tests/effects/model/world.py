@@ -143,6 +143,7 @@ class World:
             status=last.status,
             verdict=last.verdict or NO_ANSWER,
             settled_by=last.settled_by,
+            judged_again=last.judged_again,
         )
         self.ledger._rows[KEY] = _Row(entry, sent_at=self.now)
         if entry.is_open:
