@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.funnel.catalogue import Offered
 from ticketgate.agents.funnel.evidence import Authority, World
 
 from .support import (
     FLOOR,
+    KEY,
+    PAYMENTS,
     SUPPORT,
     VALUES,
     arguments,
@@ -251,6 +255,27 @@ def test_a_changed_bound_value_voids_a_confirmation() -> None:
     )
 
 
+def test_a_confirmation_that_binds_the_key_holds_for_one_effect() -> None:
+    tool = PAYMENTS.tools["schedule_transfer"]
+    assert tool.confirmation is not None
+    rule = replace(tool.confirmation, binds=(*tool.confirmation.binds, "idempotency_key"))
+    once = replace(PAYMENTS, tools={"schedule_transfer": replace(tool, confirmation=rule)})
+    may = authority(confirmations=(confirmation(idempotency_key=KEY),))
+
+    of_another = run(call(), asked=request(control={"idempotency_key": "another-1"}), may=may, catalogue=once)
+
+    assert said(run(call(), may=may, catalogue=once)) == ("accept", "postcondition", ())
+    assert said(of_another)[2] == (
+        "explicit_confirmation_missing",
+        f"confirmation_void:ev_1:idempotency_key:confirmed={KEY}:request=another-1",
+    )
+    unbound = run(call(), asked=request(control={}), may=authority(), catalogue=once)
+    assert said(unbound)[2] == (
+        "explicit_confirmation_missing",
+        "confirmation_void:ev_1:idempotency_key:confirmed=none:request=none",
+    )
+
+
 def test_a_confirmed_number_is_no_amount() -> None:
     # It may be of pounds or of pence, and Python would call 600 and 600.00 equal.
     may = authority(confirmations=(confirmation(amount_gbp=600),))
@@ -297,6 +322,26 @@ def test_a_confirmation_holds_for_its_time(moment: datetime, reason: str) -> Non
     assert said(run(call(), may=may))[2] == ("explicit_confirmation_missing", reason)
 
 
+@pytest.mark.parametrize("changed", [{"actor_id": "somebody_else"}, {"operation": "quote"}])
+def test_another_actors_confirmation_or_one_of_another_operation_is_none(changed: dict[str, str]) -> None:
+    may = authority(confirmations=(replace(confirmation(), **changed),))
+
+    # Not even named as void: it is of something else.
+    assert said(run(call(), may=may)) == ("deny", "authority", ("explicit_confirmation_missing",))
+
+
+@pytest.mark.parametrize("reason", ["missing_information", "ambiguous_request"])
+def test_an_abstention_that_asks_for_something_goes_to_a_person_whether_a_tool_serves_or_not(
+    reason: str,
+) -> None:
+    text = f'{{"call_id": "c", "abstain": "{reason}"}}'
+
+    unserved, served = run(text, asked=request("close_account")), run(text)
+
+    assert said(unserved) == ("review", "abstention", (f"abstained:{reason}",))
+    assert said(served)[2] == (f"abstained:{reason}", "admissible:schedule_transfer")
+
+
 def test_an_abstention_is_right_where_no_tool_serves() -> None:
     text = '{"call_id": "c", "abstain": "unsupported_operation"}'
 
@@ -326,6 +371,32 @@ def test_a_tool_is_offered_by_role_and_phase() -> None:
     assert said(hidden)[:2] == ("repair", "tool_catalogue")
     assert said(shown)[:2] == ("review", "world_state")
     assert hidden.decision.catalogue.hash != shown.decision.catalogue.hash
+
+
+@pytest.mark.parametrize(
+    ("changed", "facts", "is_offered"),
+    [
+        ({}, {"account": "open"}, True),
+        ({"roles": ("clerk", "agent")}, {"account": "open"}, True),
+        ({"roles": ("clerk",)}, {"account": "open"}, False),
+        ({"roles": ()}, {"account": "open"}, False),
+        ({"purpose": "marketing"}, {"account": "open"}, False),
+        ({"purpose": ""}, {"account": "open"}, False),
+        ({"phase": "closed"}, {"account": "open"}, False),
+        ({}, {"account": "frozen"}, False),
+        ({}, {}, False),
+    ],
+)
+def test_a_tool_is_offered_by_identity_purpose_phase_and_state_all_of_them(
+    changed: dict[str, Any], facts: dict[str, str], is_offered: bool
+) -> None:
+    offered = Offered(
+        roles=("agent",), purposes=("servicing",), phases=("open",), facts={"account": ("open",)}
+    )
+    given: dict[str, Any] = {"roles": ("agent",), "purpose": "servicing", "phase": "open", **changed}
+
+    assert offered.admits(request(**given), facts) is is_offered
+    assert Offered().admits(request(**given), facts)
 
 
 def test_what_a_model_interprets_is_carried_out_as_it_reads_it() -> None:
