@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 
-from ticketgate.agents.funnel.case import FunnelCase
+from ticketgate.agents.funnel.case import FunnelCase, Unreadable
 from ticketgate.agents.funnel.catalogue import ConfirmationRule, Precondition, is_among
 from ticketgate.agents.funnel.evidence import Authority, Confirmation
 from ticketgate.agents.funnel.values import Value, plain, read_money, read_value, show
@@ -142,10 +142,20 @@ def _void(given: Confirmation, rule: ConfirmationRule, case: FunnelCase) -> Iter
     if age < timedelta(0):
         yield f"confirmation_from_the_future:{event}"
     for name in rule.binds:
-        confirmed, wanted = _confirmed(given, name, case), case.command.get(name)
+        confirmed, wanted = _confirmed(given, name, case), _wanted(name, case)
+        # Who confirms the key says yes to one effect; where none is bound, there is none to say yes to.
+        is_unbound = wanted is None and case.tool.fields[name].role == "control"
         # Python takes 600 for 600.00, and 1 for true: another type is another value.
-        if type(confirmed) is not type(wanted) or confirmed != wanted:
+        if is_unbound or type(confirmed) is not type(wanted) or confirmed != wanted:
             yield f"confirmation_void:{event}:{name}:confirmed={show(confirmed)}:request={show(wanted)}"
+
+
+def _wanted(name: str, case: FunnelCase) -> Value | None:
+    """What a field has to be confirmed as. A control is no part of what a command means, but may be confirmed too."""
+    if case.tool.fields[name].role != "control":
+        return case.command.get(name)
+    bound = case.bound[name]
+    return None if isinstance(bound, Unreadable) else bound
 
 
 def _confirmed(given: Confirmation, name: str, case: FunnelCase) -> Value | None:
