@@ -60,6 +60,19 @@ def test_a_change_of_tool_is_never_permitted_by_a_schemas_repair() -> None:
     assert said(outcome) == ("review", "schema", ("unpermitted_change", "tool"))
 
 
+def test_a_repair_is_held_to_the_latest_attempt_and_not_to_the_first() -> None:
+    committed = after(call(payee_id=None, amount_gbp="660"), call(amount_gbp="660"))
+    assert [each.permitted for each in committed] == [("payee_id",), ("amount_gbp",)]
+
+    assert said(run(call(), committed=committed)) == ("accept", "postcondition", ())
+    # What the first repair permitted was for the first repair.
+    assert said(run(call(payee_id="supplier_8"), committed=committed)) == (
+        "review",
+        "semantics",
+        ("unpermitted_change", "payee_id"),
+    )
+
+
 def test_the_same_call_again_is_an_oscillation() -> None:
     outcome = run(call(amount_gbp="660"), committed=after(call(amount_gbp="660")))
 
