@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ticketgate.agents.funnel.evidence import Evidence
+from ticketgate.agents.funnel.judge import judge
 from ticketgate.codecs.identity import Coordinate, proposal_fingerprint, proposal_key
 from ticketgate.codecs.proposal import Proposal
 from ticketgate.store.attempts import CaseHistory, CaseKey, NewAttempts
@@ -59,8 +60,6 @@ def arrival(text: str, number: int) -> Arrival[Proposal]:
 async def test_an_attempt_that_could_not_be_judged_counts_and_ends_its_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    judge = proposal_work.judge
-
     def fails_for_the_second(proposal: Proposal, **given: Any) -> object:
         if proposal.attempt == 2:
             raise RecursionError
