@@ -11,12 +11,14 @@ from ticketgate.agents.effects.reconcile import Reconciler
 from ticketgate.agents.funnel.funnel_file import FunnelFile, OpenProviders, open_providers
 from ticketgate.store.ledger import Ledger
 from ticketgate.streams.case_records import ReceiptWriter
+from ticketgate.streams.conditions import Conditions
 from ticketgate.streams.counted_port import CountedPort
 from ticketgate.streams.effect_ledger import open_ledger
 from ticketgate.streams.effect_taker import EffectTaker
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.reconciling import ReceiptSender, reconcile_forever
+from ticketgate.streams.roles import role_terms
 from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.takers import TakerParts
@@ -33,11 +35,14 @@ class EffectsRole:
     ledger: Ledger
     providers: OpenProviders
     sender: ReceiptSender
+    conditions: Conditions
     telemetry: Telemetry
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        await reconcile_forever(self.reconciler, self.ledger, self.telemetry)
+        await reconcile_forever(
+            self.reconciler, self.ledger, self.telemetry, check_conditions=self.conditions.check
+        )
 
     async def close(self) -> None:
         """Let go of the providers and the producer."""
@@ -79,7 +84,8 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
         max_bytes=settings.max_record_bytes * 2,
         tracing=parts.tracing,
     )
-    return EffectsRole(taker, reconciler, ledger, providers, sender, parts.telemetry)
+    conditions = Conditions(settings, parts.redis, role_terms("effects", settings))
+    return EffectsRole(taker, reconciler, ledger, providers, sender, conditions, parts.telemetry)
 
 
 def receipts_producer(settings: Settings) -> AIOKafkaProducer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
@@ -16,6 +16,8 @@ from redis.exceptions import RedisError
 from ticketgate.agents.effects.ledger import EffectLedger
 from ticketgate.agents.effects.reconcile import Reconciler
 from ticketgate.codecs.receipt import EffectReceipt
+from ticketgate.store.conditions import ConditionFailed
+from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import abandon
@@ -26,6 +28,8 @@ log = logging.getLogger(__name__)
 LOOK_EVERY_S = 0.5
 # After a failure, such as a Redis or a broker that is away.
 PAUSE_S = 2.0
+# What a person must mend is looked at as seldom as by a lane that refuses.
+REFUSED_PAUSE_S = 10.0
 SEND_TIMEOUT_S = 30.0
 
 
@@ -69,10 +73,21 @@ class ReceiptSender:
         return self._producer
 
 
-async def reconcile_forever(reconciler: Reconciler, ledger: EffectLedger, telemetry: Telemetry) -> None:
-    """Look at what is due until cancelled."""
+async def reconcile_forever(
+    reconciler: Reconciler,
+    ledger: EffectLedger,
+    telemetry: Telemetry,
+    *,
+    check_conditions: Callable[[], Awaitable[None]],
+) -> None:
+    """Look at what is due until cancelled, from when `check_conditions` raises nothing: a worker of another cluster, or
+    at a Redis that forgets, must not touch the ledger, as its lanes do not. Asked again after each failure."""
+    is_checked = False
     while True:
         try:
+            if not is_checked:
+                await check_conditions()
+                is_checked = True
             looked = await reconciler.run_once()
             held = await ledger.count_open()
             telemetry.open_outcomes(held.count, held.oldest_s)
@@ -80,7 +95,13 @@ async def reconcile_forever(reconciler: Reconciler, ledger: EffectLedger, teleme
                 if not entry.is_open:
                     telemetry.effect(str(entry.status or entry.state))
             await asyncio.sleep(LOOK_EVERY_S)
+        except ConditionFailed as err:
+            log.error("nothing is reconciled: %s", err)
+            await asyncio.sleep(REFUSED_PAUSE_S)
         except Exception as err:  # noqa: BLE001 - it is tried again, and the lanes tell what ails
-            level = logging.WARNING if isinstance(err, (KafkaError, RedisError, OSError)) else logging.ERROR
-            log.log(level, "reconciling failed: %r; trying again", err)
+            is_checked = False
+            is_away = isinstance(err, (KafkaError, RedisError, OSError, Unreachable))
+            log.log(
+                logging.WARNING if is_away else logging.ERROR, "reconciling failed: %r; trying again", err
+            )
             await asyncio.sleep(PAUSE_S)

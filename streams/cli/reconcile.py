@@ -15,8 +15,10 @@ from ticketgate.streams.cli.output import print_json, print_table, quiet_librari
 from ticketgate.streams.settings import Settings
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
     from ticketgate.agents.effects.ledger import Entry
     from ticketgate.agents.effects.reconcile import Reconciler
+    from ticketgate.codecs.receipt import EffectReceipt
     from ticketgate.store.ledger import Ledger
 
 SETTLED_AS = ("committed", "absent", "rejected")
@@ -94,7 +96,7 @@ async def _look(
         ledger = open_ledger(settings, redis)
         looked: list[Entry] = []
         if read_back:
-            async with _reconciler(settings, ledger, is_reading=True) as reconciler:
+            async with _reconciler(settings, redis, ledger, is_reading=True) as reconciler:
                 if is_all:
                     looked = await reconciler.look_at(await ledger.held(limit))
                 else:
@@ -111,7 +113,7 @@ async def _settle(settings: Settings, key: str, state: str, actor: str, reason: 
 
     async with open_redis(settings) as redis:
         ledger = open_ledger(settings, redis)
-        async with _reconciler(settings, ledger, is_reading=False) as reconciler:
+        async with _reconciler(settings, redis, ledger, is_reading=False) as reconciler:
             try:
                 return await reconciler.settle(key, EffectState(state), actor=actor, reason=reason)
             except NotHeld as err:
@@ -119,13 +121,19 @@ async def _settle(settings: Settings, key: str, state: str, actor: str, reason: 
 
 
 @asynccontextmanager
-async def _reconciler(settings: Settings, ledger: Ledger, *, is_reading: bool) -> AsyncIterator[Reconciler]:
+async def _reconciler(
+    settings: Settings, redis: Redis, ledger: Ledger, *, is_reading: bool
+) -> AsyncIterator[Reconciler]:
     """A reconciler that sends nothing; with the providers of the funnel file, where it reads. Errors of the broker
     become `Unreachable` or `KafkaRefused`: what was settled is in the ledger then, and a worker announces it."""
     from ticketgate.agents.effects.executor import Executor
     from ticketgate.agents.effects.reconcile import Reconciler
     from ticketgate.agents.funnel.funnel_file import FunnelFileError, load_funnel_file, open_providers
+    from ticketgate.store.conditions import bind_identity
+    from ticketgate.store.keys import Keys
+    from ticketgate.streams.broker import describe_broker
     from ticketgate.streams.case_records import ReceiptWriter
+    from ticketgate.streams.conditions import namespace_identity
     from ticketgate.streams.effects_role import receipts_producer
     from ticketgate.streams.kafka_connection import connection_of
     from ticketgate.streams.reconciling import ReceiptSender
@@ -142,13 +150,26 @@ async def _reconciler(settings: Settings, ledger: Ledger, *, is_reading: bool) -
             raise CommandError(str(err)) from err
     writer = ReceiptWriter(output_topics(settings), settings.max_record_bytes)
     sender = ReceiptSender(writer, lambda: receipts_producer(settings))
+
+    async def require_ours() -> None:
+        broker = await describe_broker(connection_of(settings))
+        identity = namespace_identity(settings, "effects", cluster=broker.cluster)
+        await bind_identity(redis, Keys(settings.namespace), identity)
+
+    async def announce(receipts: Sequence[EffectReceipt]) -> None:
+        # A receipt on another cluster would count as told, and the ledger's own would lack it.
+        await require_ours()
+        await sender.announce(receipts)
+
     try:
         async with broker_errors(connection_of(settings)):
+            if is_reading:
+                await require_ours()
             yield Reconciler(
                 ledger,
                 Executor(ledger, providers or {}),
                 judge_again=None,
-                announce=sender.announce,
+                announce=announce,
                 may_send=lambda _: False,
             )
     finally:

@@ -21,7 +21,7 @@ from ticketgate.agents.effects.rules import NO_ANSWER
 from ticketgate.codecs.decision import DecisionRecord, ModelRef, PolicyRef
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.codecs.pieces import Effect
-from ticketgate.codecs.receipt import EffectReceipt
+from ticketgate.codecs.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.connect import connect
 from ticketgate.store.keys import Keys
@@ -250,6 +250,31 @@ def test_what_makes_no_sense_is_one_line(
     assert ran.code == 2
     assert said in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+def test_a_namespace_of_another_cluster_is_not_read_back_nor_told_of(
+    settings: Settings, ticketgate: Run, valkey: Valkey
+) -> None:
+    leave_open(settings)
+    book(settings, valkey)
+    keys = Keys(settings.namespace)
+
+    async def belongs_elsewhere(redis: Redis) -> None:
+        await redis.hset(keys.identity, "cluster", "another")
+
+    with_redis(settings, belongs_elsewhere)
+
+    ran = ticketgate("reconcile", "--read-back", "--all")
+    by_hand = ticketgate("reconcile", "--settle", "k1", "--as", "absent", "--by", "ann", "--reason", "r")
+
+    assert "belongs to cluster 'another'" in ran.err
+    assert "belongs to cluster 'another'" in by_hand.err
+    assert ran.code == by_hand.code != 0
+    assert consume(settings, settings.topic_receipts) == []
+    entry = with_redis(settings, lambda redis: open_ledger(settings, redis).read("k1"))
+    assert entry is not None
+    # The person's word stands, and who is of that cluster tells of it.
+    assert (entry.state, entry.is_told) == (EffectState.ABSENT, False)
 
 
 @pytest.mark.parametrize(
