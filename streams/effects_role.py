@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiokafka import AIOKafkaProducer
 from ticketgate.agents.effects.executor import Executor
@@ -63,8 +63,10 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
     writer = ReceiptWriter(parts.writer.topics, settings.max_record_bytes)
     sender = ReceiptSender(writer, lambda: receipts_producer(settings))
 
+    later_look = replace(second_look, evidences=None if evidences is None else evidences.beside_lanes())
+
     async def judge_again(entry: Entry) -> Settlement | None:
-        return await second_look.at(entry.order)
+        return await later_look.at(entry.order)
 
     def may_send(entry: Entry) -> bool:
         # An effect may be sent a second time long after the first, under another funnel file.

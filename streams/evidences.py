@@ -17,23 +17,27 @@ MOST_LOOKUPS = 16
 
 
 class Evidences:
-    """Looks evidence up and tells /readyz while nobody answers."""
+    """Looks evidence up and tells /readyz while nobody answers; without a readiness it tells nobody."""
 
-    def __init__(self, lookup: Lookup, readiness: Readiness) -> None:
+    def __init__(self, lookup: Lookup, readiness: Readiness | None) -> None:
         self._lookup, self._readiness = lookup, readiness
         self._slots = asyncio.Semaphore(MOST_LOOKUPS)
+
+    def beside_lanes(self) -> Evidences:
+        """The same for who keeps no lane waiting, and may ask again only after minutes."""
+        return Evidences(self._lookup, None)
 
     async def of(self, proposals: Sequence[Proposal]) -> list[Evidence]:
         """The evidence of each, in order. Raises LookupUnavailable."""
         found = await asyncio.gather(*map(self._one, proposals), return_exceptions=True)
         evidence: list[Evidence] = []
         for each in found:
-            if isinstance(each, LookupUnavailable):
+            if isinstance(each, LookupUnavailable) and self._readiness is not None:
                 self._readiness.wait("lookup", str(each))
             if isinstance(each, BaseException):
                 raise each
             evidence.append(each)
-        if proposals:
+        if proposals and self._readiness is not None:
             self._readiness.work("lookup")
         return evidence
 
