@@ -151,10 +151,16 @@ async def _reconciler(
     writer = ReceiptWriter(output_topics(settings), settings.max_record_bytes)
     sender = ReceiptSender(writer, lambda: receipts_producer(settings))
 
+    is_ours = False
+
     async def require_ours() -> None:
+        nonlocal is_ours
+        if is_ours:
+            return
         broker = await describe_broker(connection_of(settings))
         identity = namespace_identity(settings, "effects", cluster=broker.cluster)
         await bind_identity(redis, Keys(settings.namespace), identity)
+        is_ours = True
 
     async def announce(receipts: Sequence[EffectReceipt]) -> None:
         # A receipt on another cluster would count as told, and the ledger's own would lack it.
