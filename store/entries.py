@@ -87,6 +87,11 @@ class Entry:
         """Whether its outcome is not settled: it is unknown, or nothing stands and nobody has yet taken note."""
         return is_open(self.state, self.settled_by)
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was rejected before anything was sent."""
+        return self.state is EffectState.REJECTED and self.sends == 0
+
 
 def is_open(state: EffectState, settled_by: SettledBy | None) -> bool:
     """Whether an effect in this state is still to be read back: unknown, or absent without a person's word."""
@@ -96,7 +101,7 @@ def is_open(state: EffectState, settled_by: SettledBy | None) -> bool:
 def is_free(entry: Entry, order: Order) -> bool:
     """Whether an entry leaves its key to another order: it was rejected before anything was sent. The same order, read
     again after a crash, finds it rejected."""
-    return entry.state is EffectState.REJECTED and entry.sends == 0 and entry.order != order
+    return entry.is_stopped and entry.order != order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +133,9 @@ def check_settle(entry: Entry, settlement: Settlement) -> None:
     """Raise ValueError where there is no such transition."""
     if entry.state is EffectState.PREPARED:
         is_allowed = settlement.state is EffectState.REJECTED
+    elif entry.is_stopped:
+        # A person may have carried it out by hand; nothing else can be known of what was never sent.
+        is_allowed = settlement.state is EffectState.COMMITTED and settlement.settled_by is not None
     else:
         # A late answer may show that what was taken for absent stands after all.
         is_allowed = entry.is_open and settlement.state is not EffectState.PREPARED

@@ -106,6 +106,7 @@ else
 end
 if ARGV[8] == '1' or ARGV[9] == '0' then
   redis.call('ZADD', KEYS[3], now + tonumber(ARGV[6]), ARGV[4])
+  redis.call('PERSIST', KEYS[2])
 else
   redis.call('ZREM', KEYS[3], ARGV[4])
   redis.call('PEXPIRE', KEYS[2], ARGV[10])

@@ -6,6 +6,8 @@ sequence that the caller saw (`Moved` otherwise); times are the ledger's own clo
 
     prepared --begin_send--> unknown --settle--> committed | rejected | absent
     absent --begin_send, once--> unknown        prepared --settle--> rejected
+    rejected, never sent --prepare, another order--> prepared
+    rejected, never sent --settle, a person's word--> committed
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ _SETTLED_AS = {
 
 
 class NotHeld(Exception):
-    """A person may settle only what is open, and not what has moved on meanwhile."""
+    """A person may settle only what is open, and as committed what was stopped before it was sent; and not what has
+    moved on meanwhile."""
 
 
 class Reconciler:
@@ -122,15 +123,20 @@ class Reconciler:
         return await self._ledger.held(limit)
 
     async def settle(self, key: str, state: EffectState, *, actor: str, reason: str) -> Entry:
-        """Settle an open effect by a person's word. Raises `NotHeld`, and ValueError without actor or reason."""
+        """Settle an open effect by a person's word; or one that was stopped, as committed: they carried it out by hand,
+        and its key is no longer left to another order. Raises `NotHeld`, and ValueError without actor or reason."""
         if not actor.strip() or not reason.strip():
             raise ValueError("who settles an effect says who they are, and why")
         if state not in _SETTLED_AS:
             raise ValueError(f"an effect is settled as committed, absent or rejected, not {state}")
         entry = await self._ledger.read(key)
-        if entry is None or not entry.is_open:
-            stands = "not in the ledger" if entry is None else f"{entry.state}"
-            raise NotHeld(f"effect {key} is {stands}; only what is held can be settled")
+        if entry is None:
+            raise NotHeld(f"effect {key} is not in the ledger")
+        is_by_hand = entry.is_stopped and state is EffectState.COMMITTED
+        if not (entry.is_open or is_by_hand):
+            raise NotHeld(
+                f"effect {key} is {entry.state}; only what is open can be settled, and as committed what was never sent"
+            )
         settlement = Settlement(
             state=state,
             verdict=Verdict(

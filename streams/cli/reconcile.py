@@ -53,7 +53,8 @@ def command(
     nobody has taken note.
 
     A worker of the role `effects` reads them back by itself, ever more seldom. With --read-back it is done now; nothing
-    is sent by this command. What no reading settles a person settles, with a reason that goes into the receipt.
+    is sent by this command. What no reading settles a person settles, with a reason that goes into the receipt. So does
+    who carried out by hand what was refused before it was sent: with --as committed, its key has its effect.
 
     Exit code 0 if nothing is open (any more), 3 if something is.
     """
@@ -117,7 +118,7 @@ async def _settle(settings: Settings, key: str, state: str, actor: str, reason: 
             try:
                 return await reconciler.settle(key, EffectState(state), actor=actor, reason=reason)
             except NotHeld as err:
-                raise CommandError(f"{err}; `ticketgate reconcile` lists what is") from err
+                raise CommandError(f"{err}; `ticketgate reconcile` lists what is open") from err
 
 
 @asynccontextmanager

@@ -157,6 +157,7 @@ STEPS = {
     ("absent", "committed"),
     ("absent", "rejected"),
     ("rejected", "prepared"),
+    ("rejected", "committed"),
 }
 """Each with what may lie between two receipts: not every step of the ledger has one."""
 

@@ -41,6 +41,13 @@ REJECTED = Settlement(
         datetime(2026, 9, 1, 12, 0, 0, 1_000, tzinfo=UTC),
     ),
 )
+BY_HAND = replace(
+    COMMITTED,
+    status=EffectStatus.SETTLED_BY_PERSON,
+    provider_id=None,
+    observed=None,
+    settled_by=SettledBy("ann", "paid at the counter"),
+)
 
 
 @dataclass
@@ -195,6 +202,30 @@ async def test_what_was_rejected_unsent_leaves_its_key_to_another_order(kept: Ke
         ),
         Moved,
     )
+
+
+async def test_what_was_rejected_unsent_and_done_by_hand_keeps_its_key(kept: Kept) -> None:
+    refused = await kept.settle(await kept.prepare(), REJECTED)
+
+    by_hand = await kept.settle(refused, BY_HAND, by_lane=False)
+
+    assert (by_hand.state, by_hand.sends, by_hand.is_told) == (EffectState.COMMITTED, 0, False)
+    assert (by_hand.settled_by, by_hand.judged_again) == (BY_HAND.settled_by, None)
+    (again,) = await kept.ledger.prepare([order(offset=7)], token=kept.token, claimed=8)
+    (other,) = await kept.ledger.prepare([order(offset=8, amount_gbp="700.00")], token=kept.token, claimed=9)
+    assert isinstance(again, Entry)
+    assert (again.state, again.sequence) == (EffectState.COMMITTED, by_hand.sequence)
+    assert isinstance(other, Collided)
+
+
+@pytest.mark.parametrize(
+    "settlement", [COMMITTED, replace(BY_HAND, state=EffectState.ABSENT, status=None), REJECTED]
+)
+async def test_what_was_rejected_unsent_has_no_other_outcome(kept: Kept, settlement: Settlement) -> None:
+    refused = await kept.settle(await kept.prepare(), REJECTED)
+
+    with pytest.raises(ValueError, match="no way"):
+        await kept.settle(refused, settlement)
 
 
 async def test_what_was_sent_and_rejected_keeps_its_key(kept: Kept) -> None:

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from ticketgate.agents.effects.executor import receipt_of
 from ticketgate.agents.effects.ledger import Entry, Settlement
 from ticketgate.agents.effects.rules import NO_ANSWER
-from ticketgate.codecs.receipt import EffectState
+from ticketgate.codecs.receipt import EffectState, EffectStatus, SettledBy
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.connect import connect
 from ticketgate.store.durability import ClaimsNotDurable, Durability
@@ -27,6 +27,12 @@ pytestmark = pytest.mark.redis
 ALWAYS = Durability(replicas=0, syncs_itself=True, timeout=timedelta(seconds=5))
 REJECTED = Settlement(
     state=EffectState.REJECTED, verdict=Verdict(Status.REJECT, Stage.OUTCOME, ("refused",), "no")
+)
+BY_HAND = Settlement(
+    state=EffectState.COMMITTED,
+    verdict=Verdict(Status.ACCEPT, Stage.OUTCOME, ("settled_as_committed_by_person",), "done"),
+    status=EffectStatus.SETTLED_BY_PERSON,
+    settled_by=SettledBy("ann", "paid at the counter"),
 )
 
 
@@ -122,6 +128,19 @@ async def test_what_is_settled_and_not_told_expires_only_once_it_is_told(lane: L
 
     assert await lane.redis.pttl(lane.keys.effect("k1")) > 0
     assert await lane.redis.zcard(lane.keys.effects_open) == 0
+
+
+async def test_a_persons_word_on_what_was_never_sent_does_not_expire_before_it_is_told(lane: Lane) -> None:
+    stopped = await lane.ledger.settle(await lane.prepare("k1"), REJECTED, token=lane.token, read_back_in_s=0)
+    assert isinstance(stopped, Entry)
+    assert await lane.redis.pttl(lane.keys.effect("k1")) > 0
+
+    by_hand = await lane.ledger.settle(stopped, BY_HAND, token=None, read_back_in_s=0)
+
+    assert isinstance(by_hand, Entry)
+    assert await lane.redis.pttl(lane.keys.effect("k1")) == -1
+    await lane.ledger.tell(by_hand)
+    assert await lane.redis.pttl(lane.keys.effect("k1")) > 0
 
 
 async def test_ages_are_told_by_redis(lane: Lane) -> None:

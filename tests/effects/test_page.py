@@ -70,4 +70,5 @@ def test_every_state_and_each_way_between_them_is_drawn() -> None:
         ("absent", "committed"),
         ("absent", "rejected"),
         ("rejected", "prepared"),
+        ("rejected", "committed"),
     }

@@ -336,6 +336,21 @@ async def test_a_person_settles_what_is_held_and_says_why() -> None:
         assert await scene.reconciler.run_once() == []
 
 
+async def test_who_did_by_hand_what_was_never_sent_says_so_and_nobody_does_it_again() -> None:
+    scene = Scene(Bank(refuses_to_prepare=True))
+    assert (await scene.carry_out()).is_stopped
+    with pytest.raises(NotHeld, match="as committed what was never sent"):
+        await scene.reconciler.settle("k1", A, actor="ann", reason="it was not done")
+
+    entry = await scene.reconciler.settle("k1", C, actor="ann", reason="paid at the counter")
+
+    assert (entry.state, entry.status, entry.sends) == (C, EffectStatus.SETTLED_BY_PERSON, 0)
+    assert scene.told[-1].settled_by == entry.settled_by
+    scene.bank.refuses_to_prepare = False
+    again = await scene.carry_out(order(offset=7))
+    assert (again.status, scene.bank.sent) == (EffectStatus.SETTLED_BY_PERSON, [])
+
+
 async def test_only_what_is_held_can_be_settled_by_a_person_who_says_who_and_why() -> None:
     scene = Scene()
     await scene.carry_out()
