@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from aiokafka import ConsumerRecord
 from ticketgate.agents.effects.executor import Executor, receipt_of
@@ -25,6 +25,7 @@ from ticketgate.agents.effects.ledger import Collided, Entry, Order, Settlement
 from ticketgate.agents.funnel.funnel_specs import ToolEffect
 from ticketgate.codecs.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Stage, Status, Verdict
+from ticketgate.store.entries import is_free
 from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.dispatched import Dispatched, DispatchedIntake, take_in_dispatched
@@ -40,6 +41,14 @@ log = logging.getLogger(__name__)
 MOST_AT_ONCE = 8
 
 NOT_AUTOMATIC = "a person carries it out, or makes it automatic in the funnel file and dispatches it anew"
+
+
+class KeyLeft(Exception):
+    """Another lane stopped the order that had the key when this one came upon it. The lane reopens, and its own order
+    is prepared."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"effect {key} was stopped for another record, which left its key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +177,16 @@ class EffectTaker:
             return receipt_of(found)
         if found.state is EffectState.PREPARED:
             objection = await self._objection(wanted)
+            if objection is not None and found.order.source != wanted.order.source:
+                # What another record has prepared is not this one's to stop.
+                told = receipt_of(Collided(wanted.order, found))
+                return replace(told, verdict=objection.verdict, judged_again=objection.judged_again)
             if objection is not None:
                 found = await self.executor.stop(found, objection, token=token)
-        return receipt_of(await self.executor.carry_out(found, token=token), asked=wanted.order)
+        entry = await self.executor.carry_out(found, token=token)
+        if found.state is EffectState.PREPARED and is_free(entry, wanted.order):
+            raise KeyLeft(entry.key)
+        return receipt_of(entry, asked=wanted.order)
 
     async def _objection(self, wanted: Wanted) -> Settlement | None:
         if not wanted.is_automatic:

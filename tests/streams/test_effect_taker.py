@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from ticketgate.agents.effects.ledger import Command, Entry, Settlement
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Evidence, World
 from ticketgate.agents.funnel.funnel_specs import ToolEffect
 from ticketgate.codecs import Effect, decode_receipt
 from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus
+from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.tokens import LaneToken
 from ticketgate.streams import second_look
 from ticketgate.streams.case_records import ReceiptWriter
-from ticketgate.streams.effect_taker import EffectTaker
+from ticketgate.streams.effect_taker import EffectTaker, KeyLeft
 from ticketgate.streams.records import OutputTopics, RecordWriter
 from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.telemetry import Telemetry
@@ -22,7 +25,7 @@ from ticketgate.streams.tracing import Untraced
 
 from ..codecs import test_decision
 from ..codecs.funnel_records import ACCEPTED, case_decision
-from ..effects.support import LANE, Scene
+from ..effects.support import LANE, Scene, order
 from ..funnel.support import PAYMENTS
 from .fakes import FakeOutput, record
 
@@ -186,3 +189,44 @@ async def test_a_case_that_cannot_be_judged_again_is_stopped_and_does_not_stop_t
 
     assert desk.told() == [(0, P, None), (0, R, None)]
     assert desk.scene.bank.sent == []
+
+
+async def prepared_elsewhere(desk: Desk) -> Entry:
+    """The same payment, prepared by another lane for a record of its own."""
+    asked = replace(order(offset=99), command=Command("pay", {"amount_gbp": "600.00"}, "k1"))
+    (entry,) = await desk.scene.executor.prepare([asked], token=LANE, claimed=100)
+    assert isinstance(entry, Entry)
+    return entry
+
+
+async def test_an_effect_whose_key_another_lane_left_meanwhile_is_taken_once_more_and_paid() -> None:
+    desk = Desk()
+    elsewhere = await prepared_elsewhere(desk)
+    commit = desk.output.commit
+
+    async def meanwhile(records: Any, next_offset: int) -> None:
+        desk.output.commit = commit  # type: ignore[method-assign]
+        await commit(records, next_offset)
+        denied = Settlement(state=R, verdict=Verdict(Status.DENY, Stage.AUTHORITY, ("revoked",), "ask"))
+        await desk.scene.executor.stop(elsewhere, denied, token=LANE)
+
+    desk.output.commit = meanwhile  # type: ignore[method-assign]
+    with pytest.raises(KeyLeft):
+        await desk.take(passed(effect()))
+    assert desk.scene.bank.sent == []
+
+    await desk.take(passed(effect()))
+
+    assert desk.scene.bank.sent == ["k1"]
+    assert desk.told()[-1] == (0, C, EffectStatus.CREATED)
+
+
+async def test_what_another_record_has_prepared_is_not_stopped_by_this_ones_second_look() -> None:
+    desk = Desk()
+    elsewhere = await prepared_elsewhere(desk)
+
+    await desk.take(stopped(effect()))
+
+    assert desk.told()[-1] == (0, R, None)
+    paid = await desk.scene.executor.carry_out(elsewhere, token=LANE)
+    assert (paid.state, desk.scene.bank.sent) == (C, ["k1"])
