@@ -40,7 +40,10 @@ log = logging.getLogger(__name__)
 # Effects of a batch that are under way at once; those of one ticket or case follow one another.
 MOST_AT_ONCE = 8
 
-NOT_AUTOMATIC = "a person carries it out, or makes it automatic in the funnel file and dispatches it anew"
+NOT_AUTOMATIC = (
+    "a person carries it out and says so (`ticketgate reconcile --settle KEY --as committed`), or makes it automatic in"
+    " the funnel file and dispatches it anew (`ticketgate ledger dispatch KEY`)"
+)
 
 
 class KeyLeft(Exception):

@@ -119,7 +119,7 @@ async def plan_replay(
     if not isinstance(of, Input) and not isinstance(place, FromMarks):
         raise ConditionFailed(
             f"{of.topic} is not decided anew, and an effect that was left to others might be carried out",
-            "use --replay-from marks",
+            "use --replay-from marks; an effect that was refused comes again by `ticketgate ledger dispatch KEY`",
         )
     await require_no_members(connection_of(settings), of.group)
     keys = Keys(settings.namespace)

@@ -1,4 +1,4 @@
-"""`ticketgate ledger`: look an effect up, or rebuild the ledger after Redis lost it."""
+"""`ticketgate ledger`: look an effect up, have one that was stopped done after all, or rebuild what Redis lost."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ticketgate.streams.cli.steps import Progress, steps
 from ticketgate.streams.settings import Settings
 
 if TYPE_CHECKING:
+    from ticketgate.codecs.identity import Coordinate
+    from ticketgate.streams.dispatching_anew import Stopped
     from ticketgate.streams.ledger_rebuild import LedgerRebuild
 
 
@@ -52,6 +54,57 @@ async def _show(settings: Settings, key: str) -> dict[str, object] | None:
     async with open_redis(settings) as redis:
         entry = await open_ledger(settings, redis).read(key)
         return None if entry is None else to_json(entry)
+
+
+# --- dispatch ---------------------------------------------------------------------------------------------------
+
+
+@command.command("dispatch")
+@click.argument("key", type=TEXT)
+@click.option("--yes", is_flag=True, help="Do it; without, it only says what would come of it.")
+@json_flag
+@settings_flags("kafka", "redis", "namespace", "group")
+def dispatch(key: str, yes: bool, as_json: bool, settings: Settings) -> None:
+    """Dispatch the effect of KEY anew, which was refused before anything was sent: when its tool has become automatic,
+    a permission is back, or what else stood against it is mended.
+
+    Its record goes into `dispatch` again, with this effect alone. Workers of the role `effects`, which may be at work,
+    judge it by what is true then: it is carried out once, or refused again. What was sent is never dispatched anew.
+    """
+    quiet_libraries()
+    stopped, dispatched = asyncio.run(_dispatch(settings, key, yes))
+    if as_json:
+        from ticketgate.streams.cli.reconcile import to_json as entry_json
+
+        found = None if dispatched is None else str(dispatched)
+        print_json({"key": key, "effect": entry_json(stopped.entry), "dispatched": found, "done": yes})
+    else:
+        show_dispatch(stopped, dispatched)
+
+
+async def _dispatch(settings: Settings, key: str, yes: bool) -> tuple[Stopped, Coordinate | None]:
+    from ticketgate.streams.cli.redis import open_redis
+    from ticketgate.streams.dispatching_anew import dispatch_anew, find_stopped
+
+    async with open_redis(settings) as redis:
+        stopped = await find_stopped(settings, redis, key)
+        return stopped, await dispatch_anew(settings, stopped) if yes else None
+
+
+def show_dispatch(stopped: Stopped, dispatched: Coordinate | None) -> None:
+    """What it is about, why it was refused, and where it is dispatched."""
+    order, verdict = stopped.entry.order, stopped.entry.verdict
+    print_field("effect", stopped.entry.key)
+    print_field("tool", order.command.tool)
+    print_field("arguments", dict(order.command.arguments))
+    print_field("of", order.subject)
+    print_field("refused", None if verdict is None else ", ".join(verdict.reasons) or str(verdict.stage))
+    print_field("record", str(stopped.source))
+    if dispatched is None:
+        say("nothing was dispatched: add --yes to do it")
+    else:
+        print_field("dispatched", str(dispatched))
+        say("a worker of the role effects carries it out once, unless something stands against it still")
 
 
 # --- rebuild ----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.valkey import Valkey
 
 from .deployment import Deployment, Sent
+from .meddling import send_to
 from .payment_funnel import PaymentFunnel, Record, assert_consistent, decision_of, effect_of, said
 from .payments import Account, PaymentServer
 from .proposals import ENOUGH, authority, call, confirmed_now, funnel_file, key_of, proposal, values
@@ -185,6 +186,72 @@ def test_a_key_that_nothing_was_sent_under_serves_a_new_case(funnel: PaymentFunn
 
     assert said(receipt) == ("accept", "postcondition", ())
     assert funnel.bank.account(key_of("case-stopped")).transfers == [receipt["provider_id"]]
+
+
+def test_a_refused_effect_is_dispatched_anew_and_carried_out_once_however_often(
+    funnel: PaymentFunnel,
+) -> None:
+    key, run = key_of("case-anew"), funnel.gate.run
+    funnel.delegate("actor-anew")
+    funnel.bank.fail("other", on="authority", key="actor-anew", skip=1)
+    funnel.send(proposal("case-anew", actor_id="actor-anew"))
+    assert funnel.effect("case-anew")["effect_state"] == "rejected"
+    funnel.wait_taken()
+
+    would = run("ledger", "dispatch", key)
+    assert len(of_case(funnel.records("dispatch"), "case-anew")) == 1
+    done = run("ledger", "dispatch", key, "--yes", "--json")
+    receipt = funnel.effect("case-anew", "committed")
+    # As from a person who did not see whether the first one came through.
+    (copy,) = [
+        each
+        for each in funnel.gate.committed("dispatch")
+        if f'"{each.topic}:{each.partition}:{each.offset}"' in done.stdout
+    ]
+    send_to(funnel.gate, copy.topic, [Sent(copy.value, copy.key, copy.headers)])
+    funnel.wait_taken()
+    too_late = run("ledger", "dispatch", key, "--yes")
+
+    assert (would.returncode, "refused: tool_not_delegated" in would.stdout) == (0, True), would.stderr
+    assert "nothing was dispatched" in would.stderr
+    assert done.returncode == 0, done.stderr
+    assert said(receipt) == ("accept", "postcondition", ())
+    paid = funnel.bank.account(key)
+    assert (paid.posts, paid.transfers) == (1, [receipt["provider_id"]])
+    assert (too_late.returncode, "is committed, sent 1 times" in too_late.stderr) == (2, True)
+    told = [each for each in funnel.records("receipts") if effect_of("case-anew")(each)]
+    states = [each["status"] or each["effect_state"] for each in told]
+    assert states == ["prepared", "rejected", "prepared", "created", "replayed"]
+    assert clean_books(funnel)["dispatched"] > 0
+
+
+def test_who_paid_by_hand_says_so_and_no_other_case_pays_again(funnel: PaymentFunnel) -> None:
+    key = key_of("case-by-hand")
+    funnel.delegate("actor-by-hand")
+    funnel.bank.fail("other", on="authority", key="actor-by-hand", skip=1)
+    funnel.send(proposal("case-by-hand", actor_id="actor-by-hand"))
+    assert funnel.effect("case-by-hand")["effect_state"] == "rejected"
+    word = ("--as", "committed", "--by", "ann", "--reason", "paid at the counter")
+
+    settled = funnel.gate.run("reconcile", "--settle", key, *word)
+
+    assert settled.returncode == 0, settled.stderr
+    receipt = funnel.effect("case-by-hand", "committed")
+    assert (receipt["status"], receipt["sends"]) == ("settled_by_person", 0)
+    assert receipt["settled_by"] == {"actor": "ann", "reason": "paid at the counter"}
+    funnel.send(proposal("case-beside-it", actor_id="actor-by-hand", control={"idempotency_key": key}))
+    assert funnel.effect("case-beside-it")["status"] == "settled_by_person"
+    assert funnel.gate.run("ledger", "dispatch", key, "--yes").returncode == 2
+    assert funnel.bank.account(key) == Account()
+    assert clean_books(funnel)["outputs_without_identity"] == 0
+
+
+def clean_books(funnel: PaymentFunnel) -> Record:
+    """What an audit says of the proposals: none is there twice, none is missing."""
+    done = funnel.gate.run("audit", "--of", "proposals", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    books: Record = json.loads(done.stdout)
+    return books
 
 
 def test_a_request_superseded_after_the_decision_stops_the_effect(funnel: PaymentFunnel) -> None:

@@ -115,6 +115,33 @@ def test_what_may_not_be_automatic_goes_to_a_person(desk: Deployment, valkey: Va
     assert record["verdict"]["reasons"] == ["not_automatic:refund"]
 
 
+def test_what_has_become_automatic_is_dispatched_anew_and_nothing_else_of_its_record(
+    desk: Deployment, valkey: Valkey, tmp_path: Path
+) -> None:
+    worker = desk.start_worker()
+    worker.wait_ready()
+    desk.send([ticket("B-1")])
+    (refused,) = [each for each in settled(desk, 4, worker) if each["tool"] == "refund"]
+    worker.stop()
+    funnel = (tmp_path / "funnel.toml").read_text()
+    others, _, _ = funnel.partition("[tools.refund]")
+    _, _, automatic = others.partition("[tools.assign_queue]")
+    (tmp_path / "funnel.toml").write_text(f"{others}[tools.refund]{automatic}")
+    desk.start_worker().wait_ready()
+
+    done = desk.run("ledger", "dispatch", str(refused["idempotency_key"]), "--yes")
+
+    assert done.returncode == 0, done.stderr
+    told = sorted(f"{each['tool']} {each['effect_state']}" for each in settled(desk, 6, worker))
+    assert told == ["assign_queue committed", "refund committed", "refund rejected"]
+    assert effects_in(valkey, f"{tmp_path.name}:") == 2
+    audited = desk.run("audit", "--json")
+    books = json.loads(audited.stdout)
+    assert (audited.returncode, books["dispatched"], books["outputs_unexplained"]) == (0, 1, 0)
+    rebuilt = json.loads(desk.run("claims", "rebuild", "--dry-run", "--json").stdout)
+    assert (rebuilt["present"], rebuilt["conflicts"]) == (1, 0)
+
+
 def test_a_tool_that_the_file_does_not_name_is_left_to_other_consumers(desk: Deployment) -> None:
     worker = desk.start_worker()
     worker.wait_ready()
