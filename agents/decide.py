@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ticketgate.agents.gate import Observer, run_gates
+from ticketgate.agents.plural import counted
 from ticketgate.agents.policy.atoms import Truth
 from ticketgate.agents.policy.effects import ProposedEffect
 from ticketgate.agents.policy.policy import Policy
@@ -50,7 +51,8 @@ class ScorerMisbehavedError(RuntimeError):
 
     def __init__(self, *, tickets: int, results: int) -> None:
         super().__init__(
-            f"the scorer gave {results} results for {tickets} tickets; it must give one for each, in order"
+            f"the scorer gave {counted(results, 'result')} for {counted(tickets, 'ticket')};"
+            " it must give one for each, in order"
         )
         self.tickets, self.results = tickets, results
 

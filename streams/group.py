@@ -11,6 +11,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CommitFailedError, KafkaError
+from ticketgate.agents.plural import counted
 from ticketgate.streams.broker import admin_client
 from ticketgate.streams.kafka_connection import KafkaConnection
 from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
@@ -24,7 +25,7 @@ class GroupHasMembers(Exception):
 
     def __init__(self, group: str, members: int | None) -> None:
         super().__init__(
-            f"group {group!r} has {'members' if members is None else f'{members} member(s)'}; stop the workers"
+            f"group {group!r} has {'members' if members is None else counted(members, 'member')}; stop the workers"
             " (a killed one counts until TICKETGATE_SESSION_TIMEOUT is over), then try again"
         )
         self.group, self.members = group, members

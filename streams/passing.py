@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 
 from redis.asyncio import Redis
+from ticketgate.agents.plural import counted
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.verdict import Stage
@@ -62,7 +63,7 @@ class PassingOver:
         # No keys, but their mark: without it the next opening would take the commit for one whose claims Redis lost.
         await self._claims.claim([], token=token, claimed=offsets.stop)
         first = Coordinate(topic, partition, offsets.start)
-        reason = f"{len(offsets)} offsets, to {offsets.stop - 1}, were given up unread: {batch.reason}"
+        reason = f"{counted(len(offsets), 'offset')}, to {offsets.stop - 1}, given up unread: {batch.reason}"
         malformed = Malformed(Stage.PARSE, UNREADABLE_BATCH, reason)
         await output.commit([self._writer.given_up(first, malformed, batch=batch.data)], offsets.stop)
         await self._claims.mark_committed(token, offsets.stop)

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterator
 from math import prod
 
+from ticketgate.agents.plural import counted
 from ticketgate.agents.policy.counting import tally
 from ticketgate.agents.policy.errors import PolicyError
 from ticketgate.agents.policy.findings import Finding, LintReport, named_rules
@@ -109,7 +110,7 @@ def _not_searched(policy: Policy, group: Group, limit: int, why: NoSolverError) 
     return Finding(
         code="not_searched",
         message=f"{len(group.question_ids)} questions hang together, with more than {limit} assignments:"
-        f" what their {len(group.rules)} rules allow was not searched, for {why}",
+        f" what is allowed by their {counted(len(group.rules), 'rule')} was not searched, for {why}",
         remedy="install the extra, or split the rules that connect them",
         subjects=group.question_ids,
         line=policy.line_of_question(group.question_ids[0]),

@@ -19,6 +19,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import urlsplit
 
+from ticketgate.agents.plural import counted
 from ticketgate.agents.scoring.remote_client import (
     MAX_RESPONSE_BYTES,
     MOST_AT_ONCE,
@@ -105,8 +106,8 @@ class RemoteScorer:
                 scores = await self._together([self._one(body, canary, asked) for body in bodies])
         except TimeoutError as err:
             raise ScorerUnavailable(
-                f"{self._url}: not all of {len(bodies)} tickets were answered in {self._timeout_s:g} s; those that "
-                "were are kept (a smaller TICKETGATE_BATCH_SIZE asks for less at a time)"
+                f"{self._url}: not every one of {counted(len(bodies), 'ticket')} was answered in {self._timeout_s:g} s;"
+                " those that were are kept (a smaller TICKETGATE_BATCH_SIZE asks for less at a time)"
             ) from err
         self._kept.clear()
         return scores

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.codecs.times import from_epoch_ms, parse_rfc3339, rfc3339
 from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
@@ -117,7 +118,7 @@ async def _list(settings: Settings, wanted: Wanted, *, as_json: bool) -> int:
     elif rows:
         print_table(("lay at", "time", "key", "stage", "code", "reason"), sorted(rows))
     if not as_json:
-        say(f"{len(rows)} dead letters")
+        say(counted(len(rows), "dead letter"))
     return EXIT_FINDINGS if unreadable else 0
 
 

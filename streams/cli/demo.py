@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from ticketgate.agents.plural import counted
 from ticketgate.codecs.strict import decode
 from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.envelope import LineError, Record, read_line
@@ -143,10 +144,10 @@ def show(result: DemoResult, records: list[Record]) -> None:
     counts = summary(result)
     missing = result.count("missing")
     console.print(
-        f"\n{counts['tickets']} records in {result.seconds:.1f} s on {result.broker}:"
+        f"\n{counted(len(result.outcomes), 'record')} in {result.seconds:.1f} s on {result.broker}:"
         f" {counts['dispatched']} dispatched,"
-        f" {counts['review']} for review, {counts['dead_letter']} dead letters, {counts['replayed']} replayed,"
-        f" {counts['skipped']} skipped"
+        f" {counts['review']} for review, {counted(result.count('dead-letter'), 'dead letter')},"
+        f" {counts['replayed']} replayed, {counts['skipped']} skipped"
         + (f"; [bold red]{missing} missing, {result.repeated} repeated[/]" if not result.is_complete else "")
     )
     if result.guarantee == "exactly_once":

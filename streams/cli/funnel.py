@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
 from ticketgate.streams.cli.files import named, read_text
 from ticketgate.streams.cli.output import print_json, say
@@ -152,7 +153,8 @@ def _lint(catalogue: Catalogue, as_json: bool) -> int:
             click.echo(f"{found.place}: {found.what} [{found.code}]\n  {found.remedy}")
     if not as_json:
         click.echo(
-            f"{catalogue.name} {catalogue.version}: {len(catalogue.tools)} tools, {len(findings)} findings"
+            f"{catalogue.name} {catalogue.version}: {counted(len(catalogue.tools), 'tool')},"
+            f" {counted(len(findings), 'finding')}"
         )
     return EXIT_FINDINGS if findings else 0
 
@@ -167,5 +169,5 @@ def _lines(results: Sequence[CaseResult], committed: int) -> list[str]:
         lines.append(told if effect is None else f"{told}  [{effect.status} {effect.provider_id}]")
         lines += [f"  NOT AS EXPECTED: {fault}" for fault in result.faults]
     failed = sum(bool(result.faults) for result in results)
-    lines.append(f"{len(results)} cases, {failed} not as expected; effects committed: {committed}")
+    lines.append(f"{counted(len(results), 'case')}, {failed} not as expected; effects committed: {committed}")
     return lines

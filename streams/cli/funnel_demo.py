@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.codecs.receipt import verdict_json
 from ticketgate.codecs.strict import JsonValue
 from ticketgate.streams.cli import EXIT_FINDINGS
@@ -76,12 +77,13 @@ def show(result: FunnelDemoResult) -> None:
     )
     counts, book = summary(result), result.book
     click.echo(
-        f"\n{counts['cases']} cases in {result.seconds:.1f} s on {result.broker}: {counts['dispatched']} dispatched,"
-        f" {counts['review']} for review, {counts['repairs']} for repair; effects asked for: {counts['effects']}"
+        f"\n{counted(len(result.results), 'case')} in {result.seconds:.1f} s on {result.broker}:"
+        f" {counts['dispatched']} dispatched, {counts['review']} for review,"
+        f" {counts['repairs']} for repair; effects asked for: {counts['effects']}"
     )
     click.echo(
-        f"at the bank: {book.count} transfers stand, under {len(book.transfers)} keys;"
-        f" it got {book.requests} requests to transfer and {book.read_backs} to read back"
+        f"at the bank: {counted(book.count, 'transfer')}, under {counted(len(book.transfers), 'key')};"
+        f" it got {counted(book.requests, 'request')} to transfer and {book.read_backs} to read back"
     )
     click.echo(f"guarantee: {GUARANTEES[result.guarantee]}")
 

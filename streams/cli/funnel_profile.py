@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ticketgate.agents.plural import counted
+
 if TYPE_CHECKING:
     from ticketgate.agents.funnel.profile import Profile
     from ticketgate.agents.funnel.rates import Rate
@@ -15,7 +17,7 @@ def profile_lines(found: Profile) -> list[str]:
     """The profile as people read it. Fields stand below the stage that compares them."""
     missing = ", ".join(f"{count} without {name}" for name, count in found.unlabelled.items() if count)
     lines = [
-        f"{found.cases} cases{f'; of their labels {missing}' if missing else ''}",
+        f"{counted(found.cases, 'case')}{f'; of their labels {missing}' if missing else ''}",
         "95 % intervals by Wilson, as if cases were independent; (-) is better low",
         "",
     ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
 from ticketgate.streams.cli.files import named, read_text
 from ticketgate.streams.cli.options import json_flag
@@ -77,14 +78,14 @@ def _records(path: Path) -> Iterator[JsonValue]:
 def _print(comparison: Comparison, judged: Rejudged | None) -> None:
     for change in comparison.changes:
         click.echo(change)
-    click.echo(f"of {comparison.assignments:,} assignments")
+    click.echo(f"of {counted(comparison.assignments, 'assignment')}")
     _print_turned("no longer accepted", comparison.no_longer_accepted)
     _print_turned("newly accepted", comparison.newly_accepted)
     for note in comparison.notes:
         click.echo(f"note: {note}")
     if judged is None:
         return
-    click.echo(f"of {judged.judged:,} recorded decisions {judged.turned.total():,} would change")
+    click.echo(f"of {counted(judged.judged, 'recorded decision')} {judged.turned.total():,} would change")
     for kind, count in judged.turned.items():
         click.echo(f"  {count:,} {kind}")
         for turn in judged.examples[kind]:
@@ -92,7 +93,7 @@ def _print(comparison: Comparison, judged: Rejudged | None) -> None:
     for why, count in judged.not_judged.items():
         click.echo(f"  {count:,} not judged: {why}")
     if judged.by_another_policy:
-        click.echo(f"  {judged.by_another_policy:,} were recorded under another policy than the old one")
+        click.echo(f"  {judged.by_another_policy:,} recorded under another policy than the old one")
 
 
 def _print_turned(what: str, turned: Turned) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.options import json_flag
 
@@ -71,13 +72,13 @@ def _proof(finding: Finding) -> list[str]:
 
 
 def _summary(report: LintReport) -> str:
-    counted = [
-        f"{count} {severity}{'' if count == 1 else 's'}"
+    severities = [
+        counted(count, severity)
         for severity in _STYLES
         if (count := sum(finding.severity == severity for finding in report.findings))
     ]
-    found = ", ".join(counted) or "nothing found"
+    found = ", ".join(severities) or "nothing found"
     if report.assignments is None:
         return f"{found}; nothing was searched, for the file is no policy"
     acceptable = "an unknown number" if report.acceptable is None else f"{report.acceptable:,}"
-    return f"{found}; {acceptable} of {report.assignments:,} assignments keep every rule"
+    return f"{found}; {acceptable} of {counted(report.assignments, 'assignment')} keep every rule"

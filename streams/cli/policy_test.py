@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
 from ticketgate.streams.cli.files import named, read_text
 from ticketgate.streams.cli.options import json_flag
@@ -111,7 +112,7 @@ def _print(ran: tuple[Sequence[CaseResult], Coverage] | None, shown: Sequence[Ex
             ],
         )
         failed = sum(bool(result.faults) for result in results)
-        click.echo(f"{len(results)} cases, {failed} not as expected")
+        click.echo(f"{counted(len(results), 'case')}, {failed} not as expected")
     if shown is not None:
         print_table(
             ("question", "example", "said", "confidence", ""),
@@ -128,7 +129,7 @@ def _print(ran: tuple[Sequence[CaseResult], Coverage] | None, shown: Sequence[Ex
             ],
         )
         failed = sum(each.passed is False for each in shown)
-        click.echo(f"{len(shown)} examples, {failed} not as written")
+        click.echo(f"{counted(len(shown), 'example')}, {failed} not as written")
 
 
 def _times(count: int, never: str) -> str:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.streams.broker import admin_client
 from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_UNREACHABLE, CommandError
 from ticketgate.streams.cli.envelope import LineError, Record, read_line
@@ -70,7 +71,11 @@ def command(
             f"cannot read {file}: {err.strerror or err}; name a readable file, or - for stdin"
         ) from err
     except _BadLine as err:
-        sent = f"; {sending.sent} records before it were sent" if is_stream(file) else "; nothing was sent"
+        sent = (
+            f"; sent before it: {counted(sending.sent, 'record')}"
+            if is_stream(file)
+            else "; nothing was sent"
+        )
         raise CommandError(f"{named(file)}:{err}{sent}") from err
     return _report(file, topic, sending, seconds=time.monotonic() - start, as_json=as_json)
 
@@ -154,7 +159,7 @@ def _report(file: Path, topic: str, sending: Sending, *, seconds: float, as_json
             }
         )
     refused_count = f", {len(sending.refused)} refused" if sending.refused else ""
-    say(f"sent {sending.sent} records to {topic}{refused_count} in {seconds:.1f} s")
+    say(f"sent {counted(sending.sent, 'record')} to {topic}{refused_count} in {seconds:.1f} s")
     if sending.lost is not None:
         say(f"ticketgate: {sending.lost}")
         return EXIT_UNREACHABLE

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.cli.output import print_json
@@ -68,6 +69,8 @@ def _lines(file: FunnelFile, tools: Sequence[ToolRelease], findings: Sequence[Re
         for found in findings
         if found.code not in ("missing", "contradicted")
     ]
-    counted = f"{len(tools)} tool{'' if len(tools) == 1 else 's'}, {sum(each.automatic for each in tools)} automatic"
-    lines.append(f"{file.path.name}: {counted}, {len(findings)} finding{'' if len(findings) == 1 else 's'}")
+    automatic = sum(each.automatic for each in tools)
+    lines.append(
+        f"{file.path.name}: {counted(len(tools), 'tool')}, {automatic} automatic, {counted(len(findings), 'finding')}"
+    )
     return lines

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.codecs.times import parse_rfc3339
 from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.inputs import of_flag
@@ -139,7 +140,7 @@ def show(plan: Plan, *, is_done: bool, topic: str) -> None:
             if each.emitted_again
         )
         click.echo(
-            f"{plan.emitted_again:,} records are decided and EMITTED AGAIN, under their old idempotency keys."
+            f"Decided and EMITTED AGAIN, under the old idempotency keys: {counted(plan.emitted_again, 'record')}."
         )
         click.echo(
             "Consumers must deduplicate by ticketgate-idempotency-key against all that they took since"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from ticketgate.agents.plural import counted
 from ticketgate.streams.broker import admin_client
 from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_FINDINGS, EXIT_UNREACHABLE, CommandError
 from ticketgate.streams.cli.envelope import LineError, Record, read_line
@@ -99,7 +100,9 @@ def report(done: SentAgain, *, is_sent: bool, as_json: bool) -> int:
         say(f"{done.rows[each.line - 1][0]}: refused: {each.reason}")
     where = f" to {' and '.join(sorted(done.ready_for))}" if ready else ""
     if is_sent:
-        say(f"sent {done.sending.sent} records{where}; {done.held} held back, {len(refused)} refused")
+        say(
+            f"sent {counted(done.sending.sent, 'record')}{where}; {done.held} held back, {len(refused)} refused"
+        )
     else:
         say(f"{ready} would be sent{where}, {done.held} held back; nothing was sent: add --yes to do it")
     if done.sending.lost is not None:

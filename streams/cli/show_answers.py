@@ -11,6 +11,7 @@ from typing import assert_never
 
 from rich.bar import Bar
 from rich.console import RenderableType
+from ticketgate.agents.plural import counted
 from ticketgate.agents.systemone import Response
 from ticketgate.codecs.answers import Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer
 from ticketgate.codecs.questions import Question, ScoreQuestion
@@ -32,7 +33,7 @@ def show(response: Response) -> None:
         for row in _rows(name, response.questions[name], found)
     ]
     print_table(("question", "answer", "", "probability", ""), rows)
-    say(f"model {response.model}, {response.input_tokens} tokens read")
+    say(f"model {response.model}, {counted(response.input_tokens, 'token')} read")
     if response.truncated:
         say(f"too long for the model, so answered on its beginning: {', '.join(response.truncated)}")
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from aiokafka import ConsumerRecord
+from ticketgate.agents.plural import counted
 from ticketgate.codecs.headers import COORDINATE, ERROR_REASON, ERROR_STAGE, header
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.streams.cli.envelope import Record
@@ -86,7 +87,7 @@ async def run_demo(
         say("starting a worker with the local model")
         worker = GateWorker({**ground.given, "policy": str(policy)})
         await stack.enter_async_context(running(worker))
-        say(f"sending {len(records)} records to the topic {settings.topic_tickets}")
+        say(f"sending {counted(len(records), 'record')} to the topic {settings.topic_tickets}")
         started = time.monotonic()
         coordinates = await send(settings, settings.topic_tickets, records)
         await _wait_until_taken(worker, len(records), progress)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ticketgate.agents.funnel.cases import Expectation
+from ticketgate.agents.plural import counted
 from ticketgate.codecs.receipt import EffectState
 from ticketgate.codecs.verdict import Status
 from ticketgate.streams.embedded.bank_process import BankProcess, Book
@@ -69,7 +70,7 @@ class FunnelDemoResult:
             each.idempotency_key for each in effects if each and each.effect_state is EffectState.COMMITTED
         }
         return tuple(
-            f"{len(standing)} transfers under the key {key}"
+            f"{counted(len(standing), 'transfer')} under the key {key}"
             for key in sorted(committed | set(self.book.transfers))
             if len(standing := self.book.transfers.get(key, ())) != 1
         )
@@ -94,7 +95,9 @@ async def run_funnel_demo(*, say: Callable[[str], None], advance: Callable[[int]
         funnel = write_funnel_file(bank.folder, bank.url)
         worker = GateWorker({**ground.given, "roles": ROLES, "funnel": str(funnel)})
         await stack.enter_async_context(running(worker))
-        say(f"proposing {len(cases)} cases on the topic {settings.topic_proposals}, one after the other")
+        say(
+            f"proposing {counted(len(cases), 'case')} on the topic {settings.topic_proposals}, one after the other"
+        )
         started = time.monotonic()
         proposer = _Proposer(settings, bank, advance, deadline=started + OUTCOME_TIMEOUT_S)
         for case in cases:

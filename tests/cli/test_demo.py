@@ -122,9 +122,7 @@ def test_the_funnels_demo_ends_so_on_the_embedded_broker_too_and_says_what_that_
     for line, expected in zip(lines[1:], EXPECTED, strict=False):
         assert line.startswith(f"{expected[0]} "), line
         assert all(each in line for each in expected[2:5]), line
-    assert any(
-        line.startswith("at the bank: 2 transfers stand, under 2 keys; it got 2 requests") for line in lines
-    )
+    assert any(line.startswith("at the bank: 2 transfers, under 2 keys; it got 2 requests") for line in lines)
     assert lines[-1].startswith("guarantee: at_least_once: this broker has no transactions")
     assert "taking the embedded broker Tansu" in ran.err
 

@@ -391,7 +391,7 @@ def test_a_ledger_is_not_rebuilt_while_a_worker_is_at_work(settings: Settings, t
     ran = asyncio.run(rebuild())
 
     assert ran.code == 2
-    assert "has 1 member(s); stop the workers" in ran.err
+    assert "has 1 member; stop the workers" in ran.err
 
 
 def test_commands_of_effects_start_without_what_they_do_not_need() -> None:

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import COMMANDS
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.process import free_port
@@ -23,6 +24,13 @@ def said(ran: Ran) -> str:
     *log, last = ran.err.splitlines()
     assert not [line for line in log if line.startswith("ticketgate: ")]
     return last
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(0, "0 dead letters"), (1, "1 dead letter"), (2_000, "2,000 dead letters")]
+)
+def test_one_is_told_in_the_singular(count: int, told: str) -> None:
+    assert counted(count, "dead letter") == told
 
 
 def test_help_lists_every_command(ticketgate: Run) -> None:

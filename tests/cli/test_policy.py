@@ -251,10 +251,10 @@ def test_diff_judges_recorded_decisions_anew(ticketgate: Run, tmp_path: Path) ->
 
     assert ran.code == 3
     assert ran.out.decode().splitlines()[-4:] == [
-        "of 1 recorded decisions 1 would change",
+        "of 1 recorded decision 1 would change",
         "  1 accept to review",
         "    T-1: exactly one of billing, technical",
-        "  1 were recorded under another policy than the old one",
+        "  1 recorded under another policy than the old one",
     ]
     assert data["decisions"]["changed"] == {"accept to review": 1}
 

@@ -144,7 +144,7 @@ def test_a_bad_line_on_standard_input_says_how_many_went_before(tickets: str) ->
 
     assert ran.code == 2
     assert ran.err.startswith("ticketgate: standard input:2: neither a ticket nor an envelope")
-    assert ran.err.endswith("; 1 records before it were sent\n")
+    assert ran.err.endswith("; sent before it: 1 record\n")
     assert [each["key"] for each in process("consume", tickets).lines] == ["T-1"]
 
 
@@ -367,7 +367,7 @@ def test_a_broker_that_dies_ends_produce_with_the_line_to_go_on_from(own_kafka: 
         _, said = it.communicate(b'{"id":"T-2","state":"x"}\n', timeout=60)
 
     assert it.returncode == 4
-    assert b"sent 1 records" in said
+    assert b"sent 1 record to " in said
     assert b"TICKETGATE_KAFKA: the broker stopped answering at line 2" in said
     assert b"Traceback" not in said
 

@@ -282,7 +282,7 @@ def test_an_offset_that_would_pass_proposals_over_is_refused(gate: Deployment) -
     forward = gate.run("replay", "--of", "proposals", *there)
 
     assert (at_work.returncode, forward.returncode) == (2, 2)
-    assert f"group '{gate.name}.propose' has 1 member(s); stop the workers" in at_work.stderr
+    assert f"group '{gate.name}.propose' has 1 member; stop the workers" in at_work.stderr
     assert f"{lies.topic}:{lies.partition} is decided to 1, and inputs from there to 1000" in forward.stderr
 
 
