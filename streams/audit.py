@@ -75,7 +75,8 @@ class AuditReport:
     """What an audit found. Of `records`, every one is one of `documents` (tickets or proposals), `malformed` and
     `tombstones`, and has one of OUTCOMES. `collisions` are among `review`. `lost_unread` inputs went to retention
     before they were read, and are not among `records`, nor are those of the `outputs_of_past_inputs`.
-    `outputs_of_others` were made from another input or from `dispatch`."""
+    `outputs_of_others` were made from another input or from `dispatch`, as receipts are
+    and an effect that is dispatched anew."""
 
     records: int = 0
     documents: int = 0
