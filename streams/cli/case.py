@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_BAD_INPUT, CommandError
 from ticketgate.streams.cli.files import MAX_FILE_BYTES, named, read_bytes
+from ticketgate.streams.cli.inputs import NAMES
 from ticketgate.streams.cli.output import print_json, say
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from ticketgate.codecs.decision import DecisionRecord
     from ticketgate.codecs.receipt import DecisionReceipt, EffectReceipt
     from ticketgate.codecs.strict import JsonValue, Malformed
+    from ticketgate.streams.inputs import InputName
 
     Read = CaseDecision | DecisionRecord | DecisionReceipt | EffectReceipt
 
@@ -23,14 +26,21 @@ if TYPE_CHECKING:
 @click.command("case")
 @click.argument("records", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
 @click.option("--name", metavar="TEXT", help="The case's name; numbered where there are several.")
-def command(records: Path, name: str | None) -> int:
+@click.option(
+    "--of",
+    "of",
+    type=click.Choice(NAMES),
+    help="Whose cases to write, where RECORDS has both.  [default: of proposals, if there are any]",
+)
+def command(records: Path, name: str | None, of: InputName | None) -> int:
     """Write RECORDS (- for standard input) as cases, one JSON object a line.
 
     RECORDS are lines as `ticketgate consume` prints them, or bare values: of dispatch, repairs, review and receipts;
     what `ticketgate reconcile --json` prints is taken too.
     Those on one attempt make one case, which expects what was said of it last: give a receipt with its decision, and a
     repaired attempt with the one before. Cases of proposals are for `ticketgate funnel`, cases of tickets for
-    `ticketgate policy test`. Exit code 2 if a record cannot become a case; the others are written.
+    `ticketgate policy test`; no file of cases holds both, so records of the other kind are passed over. Exit code 2
+    if a record cannot become a case; the others are written.
     """
     # Loaded when it is needed, so that --help is quick.
     from ticketgate.agents.funnel.export import export_cases
@@ -45,17 +55,25 @@ def command(records: Path, name: str | None) -> int:
     receipts = [each for each in read if isinstance(each, EffectReceipt)]
     judged = [each for each in read if isinstance(each, DecisionReceipt)]
     policies = {effect.idempotency_key for ticket in tickets for effect in ticket.effects}
+    of_policies = [each for each in receipts if each.idempotency_key in policies]
+    receipts = [each for each in receipts if each.idempotency_key not in policies]
+    of_proposals = len(decisions) + len(receipts) + len(judged)
+    kind = of or ("proposals" if of_proposals or not tickets else "tickets")
+    if of is not None and not (tickets if of == "tickets" else of_proposals):
+        raise CommandError(f"{named(records)}: no records of {of}; leave --of out, or give theirs")
+    if kind == "proposals":
+        if of is None and tickets:
+            say(
+                f"{counted(len(tickets) + len(of_policies), 'record')} of tickets passed over;"
+                " `ticketgate case --of tickets` writes their cases, for `ticketgate policy test`"
+            )
+        tickets, of_policies = [], []
+    else:
+        decisions, receipts, judged = [], [], []
     problems += [
         f"effect {each.idempotency_key}: a policy's effect passes no gates, so that no case shows what became of it"
-        for each in receipts
-        if each.idempotency_key in policies
+        for each in of_policies
     ]
-    receipts = [each for each in receipts if each.idempotency_key not in policies]
-    if tickets and (decisions or receipts or judged):
-        raise CommandError(
-            f"{named(records)}: decisions on tickets and on proposals are cases of two commands; give them apart,"
-            " such as by grep with the id of the one that it is about"
-        )
     lines, errors = export_cases(decisions, receipts, name=name)
     problems += [*map(str, errors), *_without_evidence(judged, decisions)]
     for number, ticket in enumerate(tickets, start=1):

@@ -495,15 +495,36 @@ def test_a_ticket_becomes_a_case_of_its_policy_and_its_effects_receipt_does_not(
 
     alone = ticketgate("case", "-", given=ticket)
     both = ticketgate("case", "-", given=ticket + b"\n" + of_ticket.encode())
-    mixed = ticketgate("case", "-", given=ticket + b"\n" + receipt.encode())
 
     assert alone.returncode == 0, alone.stderr
     assert json.loads(alone.stdout)["effects"] == ["assign_queue"]
     assert b"ticketgate policy test" in alone.stderr
     assert (both.returncode, both.stdout) == (2, alone.stdout)
     assert b"a policy's effect passes no gates" in both.stderr
-    assert (mixed.returncode, mixed.stdout) == (2, b"")
-    assert b"give them apart" in mixed.stderr
+
+
+def test_of_tickets_among_proposals_the_cases_of_either_can_be_had() -> None:
+    decision, receipt = one()
+    ticket = (RECORDED / "decision-1.jsonl").read_bytes().splitlines()[1]
+    of_ticket = json.loads(ticket)["effects"][0]["idempotency_key"]
+    not_ours = replace(receipt, idempotency_key=of_ticket, subject="T-1001").encode()
+    proposals = [decision.encode(), receipt.encode()]
+    mixed = b"\n".join([ticket, *proposals, not_ours])
+
+    written = ticketgate("case", "-", given=mixed)
+    alone = ticketgate("case", "-", given=b"\n".join(proposals))
+    of_tickets = ticketgate("case", "-", "--of", "tickets", given=ticket + b"\n" + proposals[0])
+    of_none = ticketgate("case", "-", "--of", "tickets", given=proposals[0])
+
+    assert (written.returncode, written.stdout) == (0, alone.stdout)
+    assert written.stderr.startswith(
+        b"2 records of tickets passed over; `ticketgate case --of tickets` writes"
+    )
+    assert of_tickets.returncode == 0, of_tickets.stderr
+    assert [json.loads(line)["name"] for line in of_tickets.stdout.splitlines()] == ["T-1001"]
+    assert b"passed over" not in of_tickets.stderr
+    assert (of_none.returncode, of_none.stdout) == (2, b"")
+    assert b"standard input: no records of tickets; leave --of out" in of_none.stderr
 
 
 @pytest.mark.parametrize(
