@@ -49,6 +49,11 @@ def _unknown(found: Profile) -> str:
 
 
 def _cost(found: Profile) -> str:
-    cost = found.cost
-    each = "none of 0" if cost.each is None else f"{cost.each}"
-    return f"cost per verified outcome: {each} ({cost.total} for {cost.verified} verified)"
+    cost, stating = found.cost, found.cases - found.unlabelled["cost"]
+    if not stating:
+        told = "not known, as no case states what it cost (label.cost)"
+    elif cost.each is None:
+        told = f"none, as nothing was verified of what states a cost ({cost.total} in {counted(stating, 'case')})"
+    else:
+        told = f"{cost.each} ({cost.total} for {cost.verified} verified)"
+    return f"cost per verified outcome: {told}"

@@ -21,6 +21,7 @@ from ticketgate.agents.funnel.load import example
 from ticketgate.agents.funnel.profile import Profile, profile
 from ticketgate.agents.funnel.profiling import Profiled, profile_cases
 from ticketgate.agents.funnel.rates import Rate
+from ticketgate.streams.cli.funnel_profile import profile_lines
 
 from .support import FLOOR, PAYMENTS, SUPPORT, VALUES, authority, bare_call, call
 
@@ -138,6 +139,20 @@ def test_a_rate_over_nothing_is_no_number() -> None:
     assert (rate.value, rate.interval, rate.shown()) == (None, None, ("", "none of 0", ""))
     assert rate.to_json()["rate"] is None
     assert found.cost.each is None
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        (line("verified"), "0.5 (0.5 for 1 verified)"),
+        (line("verified", label={}), "not known, as no case states what it cost (label.cost)"),
+        (abstaining("asked"), "none, as nothing was verified of what states a cost (0.5 in 1 case)"),
+    ],
+)
+def test_a_cost_that_cannot_be_told_says_what_is_missing(case: Case, told: str) -> None:
+    *_, shown = profile_lines(run([case]).profile)
+
+    assert shown == f"cost per verified outcome: {told}"
 
 
 def test_a_replay_is_one_outcome_that_cost_twice() -> None:
