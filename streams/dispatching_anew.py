@@ -49,8 +49,9 @@ async def find_stopped(settings: Settings, redis: Redis, key: str) -> Stopped:
     if entry is None:
         raise ConditionFailed(f"effect {key} is not in the ledger", "give the key that its receipt names")
     if not entry.is_stopped:
+        sent = " after it was sent" if entry.sends else ""
         raise ConditionFailed(
-            f"effect {key} is {entry.state}, sent {entry.sends} times, and keeps its key",
+            f"effect {key} is {entry.state}{sent}, and keeps its key",
             "only what was rejected before it was sent is dispatched anew",
         )
     broker = await describe_broker(connection_of(settings))

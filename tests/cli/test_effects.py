@@ -15,7 +15,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from redis.asyncio import Redis
 from ticketgate.agents.effects.executor import receipt_of
-from ticketgate.agents.effects.ledger import Command, Entry, Order
+from ticketgate.agents.effects.ledger import Command, Entry, Order, Settlement
 from ticketgate.agents.effects.redis import RedisPort
 from ticketgate.agents.effects.rules import NO_ANSWER
 from ticketgate.codecs.decision import DecisionRecord, ModelRef, PolicyRef
@@ -284,6 +284,7 @@ def test_a_namespace_of_another_cluster_is_not_read_back_nor_told_of(
         ("reconcile", "--settle", "k1", "--as", "absent", "--by", "\udcff", "--reason", "r"),
         ("reconcile", "--settle", "k1", "--as", "absent", "--by", "ann", "--reason", "\udcff"),
         ("ledger", "show", "\udcff"),
+        ("ledger", "dispatch", "\udcff"),
     ],
 )
 def test_what_is_not_utf8_is_refused_before_anything_is_asked(
@@ -327,6 +328,57 @@ def test_an_effect_is_shown_to_a_person_in_the_words_of_its_record(
     told = ticketgate("ledger", "show", "k1").out.decode().splitlines()
 
     assert {'arguments: {"amount_gbp": "600.00"}', "status: none", "is open: true"} <= set(told)
+
+
+def stop(settings: Settings, key: str, *, offset: int = 0) -> None:
+    """An effect that was refused before it was sent."""
+
+    async def settle(redis: Redis) -> None:
+        ledger = open_ledger(settings, redis)
+        (entry,) = await ledger.prepare([order(settings, key, offset=offset)], token=None, claimed=0)
+        assert isinstance(entry, Entry)
+        no = Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "no")
+        settlement = Settlement(state=EffectState.REJECTED, verdict=no)
+        await ledger.settle(entry, settlement, token=None, read_back_in_s=60)
+
+    with_redis(settings, settle)
+
+
+def test_a_refused_effect_is_dispatched_anew_with_yes_alone(settings: Settings, ticketgate: Run) -> None:
+    produce(settings, settings.topic_dispatch, [("T-1", decision("k0")), ("T-1", decision("k1"))])
+    stop(settings, "k1", offset=1)
+
+    would = ticketgate("ledger", "dispatch", "k1")
+    assert len(consume(settings, settings.topic_dispatch)) == 2
+    done = ticketgate("ledger", "dispatch", "k1", "--yes", "--json")
+
+    assert (would.code, would.err) == (0, "nothing was dispatched: add --yes to do it\n")
+    assert {"refused: tool_not_delegated", f"record: {settings.topic_dispatch}:0:1"} <= set(
+        would.out.decode().splitlines()
+    )
+    assert (done.code, done.lines[0]["dispatched"]) == (0, f"{settings.topic_dispatch}:0:2")
+    again = consume(settings, settings.topic_dispatch)[2]
+    assert [each["idempotency_key"] for each in again["effects"]] == ["k1"]
+
+
+def test_what_is_not_there_was_sent_or_has_lost_its_record_is_not_dispatched_anew(
+    settings: Settings, ticketgate: Run
+) -> None:
+    produce(settings, settings.topic_dispatch, [("T-1", decision("other"))])
+    leave_open(settings, "sent")
+    stop(settings, "gone", offset=7)
+    stop(settings, "elsewhere")
+
+    refusals = [
+        ticketgate("ledger", "dispatch", key, "--yes") for key in ("none", "sent", "gone", "elsewhere")
+    ]
+
+    assert [each.code for each in refusals] == [2, 2, 2, 2]
+    wanted = ("is not in the ledger", "is unknown after it was sent", "no longer at", "no longer at")
+    for refused, said in zip(refusals, wanted, strict=True):
+        assert said in refused.err
+        assert len(refused.err.splitlines()) == 1
+    assert len(consume(settings, settings.topic_dispatch)) == 1
 
 
 def test_a_lost_ledger_is_rebuilt_from_the_receipts_and_its_lanes_open_again(
