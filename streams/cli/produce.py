@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 from ticketgate.agents.plural import counted
+from ticketgate.codecs.malformed import Malformed
 from ticketgate.streams.broker import admin_client
 from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_UNREACHABLE, CommandError
 from ticketgate.streams.cli.envelope import LineError, Record, read_line
@@ -18,6 +19,7 @@ from ticketgate.streams.cli.files import named
 from ticketgate.streams.cli.lines import is_stream, read_lines, stream_lines
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, progress, quiet_libraries, say
+from ticketgate.streams.cli.resend import read_as_input
 from ticketgate.streams.cli.sender import Sending, send
 from ticketgate.streams.cli.topics import require_topic
 from ticketgate.streams.kafka_connection import connection_of
@@ -35,6 +37,9 @@ _MOST_SHOWN = 10
     "--raw", is_flag=True, help="Each line is a record's value as it stands, JSON or not, without a key."
 )
 @click.option("--by-key", is_flag=True, help="Place records by their key, whatever partition a line names.")
+@click.option(
+    "--unchecked", is_flag=True, help="Send tickets and proposals that no worker can read, as they are."
+)
 @json_flag
 @settings_flags("kafka")
 def command(
@@ -43,6 +48,7 @@ def command(
     rate: float | None,
     raw: bool,
     by_key: bool,
+    unchecked: bool,
     as_json: bool,
     settings: Settings,
 ) -> int:
@@ -54,13 +60,15 @@ def command(
     `ticketgate consume A | ticketgate produce - --topic B` copies records byte for byte,
     and refuses those with a header whose name is not UTF-8.
 
+    What goes to the topics of tickets and proposals is read as their workers read it, and refused where those would
+    put it aside as a dead letter; --unchecked and --raw send it. Other topics take any record.
+
     A file is read through before anything is sent: a line that cannot be sent sends nothing. From standard input,
     what comes before it has been sent. Blank lines are left out, but with --raw they are empty records.
     """
     quiet_libraries()
     topic = topic or settings.topic_tickets
-    key_field = "case_id" if topic == settings.topic_proposals else "id"
-    read = partial(_record, raw=raw, by_key=by_key, key_field=key_field)
+    read = partial(_record, topic=topic, settings=settings, raw=raw, by_key=by_key, unchecked=unchecked)
     sending = Sending()
     start = time.monotonic()
     try:
@@ -84,17 +92,36 @@ class _BadLine(Exception):
     """`17: what is wrong`: a line of the input that is no record."""
 
 
-def _record(number: int, line: bytes, *, raw: bool, by_key: bool, key_field: str) -> Record | None:
+def _record(
+    number: int, line: bytes, *, topic: str, settings: Settings, raw: bool, by_key: bool, unchecked: bool
+) -> Record | None:
     """The record that a line stands for; None for a blank one. Raises `_BadLine`."""
     if raw:
         return Record(key=None, value=line)
     if not line.strip():
         return None
     try:
-        record = read_line(line, key_field=key_field)
+        record = read_line(line, key_field="case_id" if topic == settings.topic_proposals else "id")
     except LineError as err:
         raise _BadLine(f"{number}: {err}") from err
+    # A tombstone is no fault: workers skip it.
+    if not unchecked and record.value is not None and (fault := _fault(record.value, topic, settings)):
+        raise _BadLine(f"{number}: {fault}, or --unchecked sends it nevertheless")
     return replace(record, partition=None) if by_key else record
+
+
+def _fault(value: bytes, topic: str, settings: Settings) -> str | None:
+    """Why the workers that read the topic would put a record aside, and the way out."""
+    others = {
+        settings.topic_tickets: ("ticket", settings.topic_proposals),
+        settings.topic_proposals: ("proposal", settings.topic_tickets),
+    }
+    if topic not in others or not isinstance(found := read_as_input(value, topic, settings), Malformed):
+        return None
+    kind, other = others[topic]
+    if isinstance(read_as_input(value, other, settings), Malformed):
+        return f"no {kind}: {found.reason}; mend it"
+    return f"no {kind}; send it with --topic {other}"
 
 
 _Read = partial[Record | None]

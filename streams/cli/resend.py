@@ -47,7 +47,7 @@ def prepare(record: Record, *, settings: Settings, now_ms: int, by_key: bool, un
     if record.value is None:
         return Held(letter, "a tombstone, which workers skip")
     topic = _input(letter, settings)
-    says = _read(record.value, topic, settings)
+    says = read_as_input(record.value, topic, settings)
     if not isinstance(says, Malformed):
         pass
     elif letter.content:
@@ -74,8 +74,8 @@ def _input(letter: DeadLetter, settings: Settings) -> str:
     return settings.topic_proposals if is_proposal else settings.topic_tickets
 
 
-def _read(value: bytes, topic: str, settings: Settings) -> str | Malformed:
-    """What the topic's workers find in it."""
+def read_as_input(value: bytes, topic: str, settings: Settings) -> str | Malformed:
+    """What workers find in it on the topic of proposals, and on any other as on that of tickets: `ticket T-1`."""
     if topic == settings.topic_proposals:
         proposal = decode_proposal(value, max_bytes=settings.max_ticket_bytes)
         if isinstance(proposal, Malformed):

@@ -86,7 +86,7 @@ def test_records_of_every_kind_survive_consume_and_produce_byte_for_byte(
     tickets: str, broker: Kafka, ticketgate: Run, tmp_path: Path
 ) -> None:
     copy = new_topic(broker)
-    sent = ticketgate("produce", write(tmp_path / "records.jsonl", RECORDS))
+    sent = ticketgate("produce", "--unchecked", write(tmp_path / "records.jsonl", RECORDS))
     first = ticketgate("consume", tickets)
 
     copied = process("produce", "-", "--topic", copy, given=first.out)
@@ -148,6 +148,59 @@ def test_a_bad_line_on_standard_input_says_how_many_went_before(tickets: str) ->
     assert [each["key"] for each in process("consume", tickets).lines] == ["T-1"]
 
 
+PROPOSAL = (
+    '{"case_id": "C-1", "attempt": 1, "model": {"id": "m"}, "call": "{}",'
+    ' "request": {"operation": "pay", "actor_id": "a", "values": {}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("topic", "line", "fault"),
+    [
+        ("tickets", '{"id": "T-2"}', 'no ticket: "state" is missing'),
+        (
+            "tickets",
+            '{"value": {"id": "T-2", "state": "x", "colour": 1}}',
+            'no ticket: unknown field "colour"',
+        ),
+        ("tickets", PROPOSAL, "no ticket; send it with --topic "),
+        ("proposals", '{"case_id": "C-1", "attempt": 1}', "no proposal: "),
+        ("proposals", '{"id": "T-2", "state": "x"}', "no proposal; send it with --topic "),
+    ],
+)
+def test_what_no_worker_of_the_topic_reads_is_refused_before_anything_is_sent(
+    tickets: str, ticketgate: Run, tmp_path: Path, topic: str, line: str, fault: str
+) -> None:
+    to = tickets if topic == "tickets" else os.environ["TICKETGATE_TOPIC_PROPOSALS"]
+    (tmp_path / "t.jsonl").write_text(f"\n{line}\n")
+
+    ran = ticketgate("produce", tmp_path / "t.jsonl", "--topic", to)
+    refused = ticketgate("consume", to)
+    unchecked = ticketgate("produce", tmp_path / "t.jsonl", "--topic", to, "--unchecked")
+
+    assert ran.code == 2
+    assert ran.err.startswith(f"ticketgate: {tmp_path / 't.jsonl'}:2: {fault}")
+    assert ran.err.endswith(", or --unchecked sends it nevertheless; nothing was sent\n")
+    assert (refused.out, unchecked.err[:13], unchecked.code) == (b"", "sent 1 record", 0)
+    assert len(ticketgate("consume", to).lines) == 1
+
+
+def test_a_tombstone_and_a_proposal_are_taken_where_workers_read_them(
+    tickets: str, ticketgate: Run, tmp_path: Path
+) -> None:
+    proposals = os.environ["TICKETGATE_TOPIC_PROPOSALS"]
+    gone = write(tmp_path / "gone.jsonl", [{"key": "T-1", "value": None}])
+    (tmp_path / "p.jsonl").write_text(PROPOSAL)
+
+    sent = [
+        ticketgate("produce", gone),
+        ticketgate("produce", tmp_path / "p.jsonl", "--topic", proposals),
+    ]
+
+    assert [each.code for each in sent] == [0, 0], sent
+    assert [each["key"] for each in ticketgate("consume", proposals).lines] == ["C-1"]
+
+
 def test_a_record_too_large_for_the_broker_does_not_keep_back_the_others(
     broker: Kafka, ticketgate: Run, tmp_path: Path
 ) -> None:
@@ -167,8 +220,8 @@ def test_a_partition_that_is_not_there_is_refused_unless_the_key_places(
 ) -> None:
     file = write(tmp_path / "t.jsonl", [{"key": "k", "value": 1, "partition": 9}])
 
-    refused = ticketgate("produce", file)
-    placed = ticketgate("produce", file, "--by-key")
+    refused = ticketgate("produce", "--unchecked", file)
+    placed = ticketgate("produce", "--unchecked", file, "--by-key")
 
     assert (refused.code, placed.code) == (2, 0)
     assert f"refused: {tickets} has no partition 9 but 3; drop the field, or say --by-key" in refused.err
@@ -179,7 +232,7 @@ def test_a_named_partition_is_the_one_that_gets_the_record(
 ) -> None:
     file = write(tmp_path / "t.jsonl", [{"key": "k", "value": n, "partition": n} for n in range(3)])
 
-    sent = ticketgate("produce", file)
+    sent = ticketgate("produce", "--unchecked", file)
 
     assert (sent.code, sent.err[:14]) == (0, "sent 3 records")
     assert sorted((each["partition"], each["value"]) for each in ticketgate("consume", tickets).lines) == [
@@ -220,7 +273,7 @@ def timed(tickets: str, ticketgate: Run, tmp_path: Path) -> str:
     lines: list[object] = [
         {"key": f"{n}", "value": n, "partition": n % 2, "timestamp_ms": start + n * 1_000} for n in range(10)
     ]
-    assert ticketgate("produce", write(tmp_path / "timed.jsonl", lines)).code == 0
+    assert ticketgate("produce", "--unchecked", write(tmp_path / "timed.jsonl", lines)).code == 0
     return tickets
 
 
