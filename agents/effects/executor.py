@@ -155,7 +155,7 @@ class Executor:
             written = await self._write(entry, settlement, token)
             if isinstance(written, Entry):
                 return written, found
-            entry = _standing(written, entry)
+            entry = _standing(written, entry, knows=settlement)
         return entry, CannotRead()
 
     def port(self, entry: Entry) -> EffectPort:
@@ -164,6 +164,11 @@ class Executor:
         if port is None:
             raise ProviderMissing(entry.order.provider, entry.key)
         return port
+
+    def may_arrive_for_s(self, entry: Entry) -> float:
+        """For how many seconds from now what was sent may still take effect; 0 or less: no longer. Raises
+        `ProviderMissing`."""
+        return self.port(entry).settle_s - entry.age_s
 
     async def _after(
         self, sent: Entry, answer: ExecuteResult, port: EffectPort, token: "LaneToken | None"
@@ -182,7 +187,7 @@ class Executor:
         if isinstance(written, Entry):
             return written
         # Another was faster. Whatever it found, what stands at the provider decides.
-        return await self.read_again(_standing(written, entry), token=token)
+        return await self.read_again(_standing(written, entry, knows=settlement), token=token)
 
     async def _write(self, entry: Entry, settlement: Settlement, token: "LaneToken | None") -> Entry | Moved:
         return await self._ledger.settle(
@@ -245,10 +250,24 @@ def receipt_of(found: Entry | Collided, *, asked: Order | None = None) -> Effect
     )
 
 
-def _standing(moved: Moved, seen: Entry) -> Entry:
-    if moved.entry is None:
+def _standing(moved: Moved, seen: Entry, *, knows: Settlement | None = None) -> Entry:
+    """How the entry stands now. `knows`: what could not be written since; where a person's word says something else,
+    they may act on it, and nobody looks any more."""
+    stands = moved.entry
+    if stands is None:
         raise EntryLost(seen.key)
-    return moved.entry
+    if knows is not None and stands.settled_by is not None and stands.state is not knows.state:
+        log.error(
+            "effect %s was settled as %s by a person, and a later answer or read-back says %s; compare the two",
+            seen.key,
+            stands.state,
+            _outcome(knows),
+        )
+    return stands
+
+
+def _outcome(settlement: Settlement) -> str:
+    return ", ".join((str(settlement.state), *settlement.verdict.reasons))
 
 
 async def _prepare(port: EffectPort, command: Command) -> Prepared | Refused:

@@ -7,6 +7,7 @@ is announced, though its announcer die: an entry stays due until it is told. Sou
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
@@ -45,8 +46,8 @@ _SETTLED_AS = {
 
 
 class NotHeld(Exception):
-    """A person may settle only what is open, and as committed what was stopped before it was sent; and not what has
-    moved on meanwhile."""
+    """A person may settle only what is open, and as committed what was stopped before it was sent; as not done only
+    what can no longer arrive; and not what has moved on meanwhile."""
 
 
 class Reconciler:
@@ -124,7 +125,9 @@ class Reconciler:
 
     async def settle(self, key: str, state: EffectState, *, actor: str, reason: str) -> Entry:
         """Settle an open effect by a person's word; or one that was stopped, as committed: they carried it out by hand,
-        and its key is no longer left to another order. Raises `NotHeld`, and ValueError without actor or reason."""
+        and its key is no longer left to another order. As absent or rejected only after its provider's settle time: it
+        may be on its way till then, and nobody would look any more. Raises `NotHeld`, `ProviderMissing`, and ValueError
+        without actor or reason."""
         if not actor.strip() or not reason.strip():
             raise ValueError("who settles an effect says who they are, and why")
         if state not in _SETTLED_AS:
@@ -136,6 +139,11 @@ class Reconciler:
         if not (entry.is_open or is_by_hand):
             raise NotHeld(
                 f"effect {key} is {entry.state}; only what is open can be settled, and as committed what was never sent"
+            )
+        left_s = 0.0 if state is EffectState.COMMITTED else self._executor.may_arrive_for_s(entry)
+        if left_s > 0:
+            raise NotHeld(
+                f"effect {key} may still be on its way for {math.ceil(left_s)} s; say {state} after that"
             )
         settlement = Settlement(
             state=state,

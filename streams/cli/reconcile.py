@@ -53,8 +53,9 @@ def command(
     nobody has taken note.
 
     A worker of the role `effects` reads them back by itself, ever more seldom. With --read-back it is done now; nothing
-    is sent by this command. What no reading settles a person settles, with a reason that goes into the receipt. So does
-    who carried out by hand what was refused before it was sent: with --as committed, its key has its effect.
+    is sent by this command. What no reading settles a person settles, with a reason that goes into the receipt: as
+    absent or rejected once its provider's settle time is over, for it may be on its way till then. So does who carried
+    out by hand what was refused before it was sent: with --as committed, its key has its effect.
 
     Exit code 0 if nothing is open (any more), 3 if something is.
     """
@@ -97,7 +98,7 @@ async def _look(
         ledger = open_ledger(settings, redis)
         looked: list[Entry] = []
         if read_back:
-            async with _reconciler(settings, redis, ledger, is_reading=True) as reconciler:
+            async with _reconciler(settings, redis, ledger, has_providers=True) as reconciler:
                 if is_all:
                     looked = await reconciler.look_at(await ledger.held(limit))
                 else:
@@ -107,6 +108,7 @@ async def _look(
 
 
 async def _settle(settings: Settings, key: str, state: str, actor: str, reason: str) -> Entry:
+    from ticketgate.agents.effects.executor import ProviderMissing
     from ticketgate.agents.effects.reconcile import NotHeld
     from ticketgate.codecs.receipt import EffectState
     from ticketgate.streams.cli.redis import open_redis
@@ -114,18 +116,21 @@ async def _settle(settings: Settings, key: str, state: str, actor: str, reason: 
 
     async with open_redis(settings) as redis:
         ledger = open_ledger(settings, redis)
-        async with _reconciler(settings, redis, ledger, is_reading=False) as reconciler:
+        # That nothing was done can be said only after the provider's settle time, which the funnel file has.
+        async with _reconciler(settings, redis, ledger, has_providers=state != "committed") as reconciler:
             try:
                 return await reconciler.settle(key, EffectState(state), actor=actor, reason=reason)
             except NotHeld as err:
                 raise CommandError(f"{err}; `ticketgate reconcile` lists what is open") from err
+            except ProviderMissing as err:
+                raise CommandError(str(err)) from err
 
 
 @asynccontextmanager
 async def _reconciler(
-    settings: Settings, redis: Redis, ledger: Ledger, *, is_reading: bool
+    settings: Settings, redis: Redis, ledger: Ledger, *, has_providers: bool
 ) -> AsyncIterator[Reconciler]:
-    """A reconciler that sends nothing; with the providers of the funnel file, where it reads. Errors of the broker
+    """A reconciler that sends nothing; with the providers of the funnel file, where it needs them. Errors of the broker
     become `Unreachable` or `KafkaRefused`: what was settled is in the ledger then, and a worker announces it."""
     from ticketgate.agents.effects.executor import Executor
     from ticketgate.agents.effects.reconcile import Reconciler
@@ -142,7 +147,7 @@ async def _reconciler(
     from ticketgate.streams.scanning import broker_errors
 
     providers = None
-    if is_reading:
+    if has_providers:
         if settings.funnel is None:
             raise CommandError("no funnel file names the providers; set TICKETGATE_FUNNEL, or give --funnel")
         try:
@@ -170,7 +175,7 @@ async def _reconciler(
 
     try:
         async with broker_errors(connection_of(settings)):
-            if is_reading:
+            if has_providers:
                 await require_ours()
             yield Reconciler(
                 ledger,

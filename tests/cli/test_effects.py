@@ -265,7 +265,7 @@ def test_a_namespace_of_another_cluster_is_not_read_back_nor_told_of(
     with_redis(settings, belongs_elsewhere)
 
     ran = ticketgate("reconcile", "--read-back", "--all")
-    by_hand = ticketgate("reconcile", "--settle", "k1", "--as", "absent", "--by", "ann", "--reason", "r")
+    by_hand = ticketgate("reconcile", "--settle", "k1", "--as", "committed", "--by", "ann", "--reason", "r")
 
     assert "belongs to cluster 'another'" in ran.err
     assert "belongs to cluster 'another'" in by_hand.err
@@ -274,7 +274,7 @@ def test_a_namespace_of_another_cluster_is_not_read_back_nor_told_of(
     entry = with_redis(settings, lambda redis: open_ledger(settings, redis).read("k1"))
     assert entry is not None
     # The person's word stands, and who is of that cluster tells of it.
-    assert (entry.state, entry.is_told) == (EffectState.ABSENT, False)
+    assert (entry.state, entry.is_told) == (EffectState.COMMITTED, False)
 
 
 @pytest.mark.parametrize(
@@ -296,12 +296,16 @@ def test_what_is_not_utf8_is_refused_before_anything_is_asked(
     assert "is not UTF-8" in ran.err
 
 
-def test_reading_back_needs_the_funnel_file(
-    settings: Settings, ticketgate: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "flags",
+    [("--read-back",), ("--settle", "k1", "--as", "absent", "--by", "ann", "--reason", "r")],
+)
+def test_reading_back_and_settling_as_not_done_need_the_funnel_file(
+    settings: Settings, ticketgate: Run, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
 ) -> None:
     monkeypatch.delenv("TICKETGATE_FUNNEL")
 
-    ran = ticketgate("reconcile", "--read-back")
+    ran = ticketgate("reconcile", *flags)
 
     assert ran.code == 2
     assert "set TICKETGATE_FUNNEL" in ran.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from datetime import UTC, datetime
 from typing import Any
 
@@ -257,6 +258,42 @@ async def test_a_late_success_is_not_lost_though_the_reconciler_took_it_for_abse
 
     assert (entry.state, entry.status) == (C, EffectStatus.VERIFIED_BY_READBACK)
     assert bank.sent == ["k1"]
+
+
+@pytest.mark.parametrize("reading", [None, NotFound()])
+async def test_an_answer_that_comes_after_a_persons_other_word_is_an_error_with_both(
+    caplog: pytest.LogCaptureFixture, reading: NotFound | None
+) -> None:
+    scene = Scene()
+
+    class Late(Bank):
+        async def execute(self, prepared: Prepared) -> ExecuteResult:
+            await scene.reconciler.settle("k1", A, actor="ann", reason="not on the statement")
+            return await super().execute(prepared)
+
+    bank = Late(readings=deque([] if reading is None else [reading]))
+    scene.executor = Executor(scene.ledger, {"bank": bank}, clock=scene.clock)
+
+    entry = await scene.carry_out()
+
+    assert entry.state is A
+    (said_,) = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert "effect k1 was settled as absent by a person" in said_
+    assert f"says {C if reading is None else 'unknown, effect_not_verified'}" in said_
+
+
+async def test_an_answer_that_bears_a_persons_word_out_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+
+    class Late(Bank):
+        async def execute(self, prepared: Prepared) -> ExecuteResult:
+            await scene.reconciler.settle("k1", C, actor="ann", reason="on the statement")
+            return await super().execute(prepared)
+
+    scene.executor = Executor(scene.ledger, {"bank": Late()}, clock=scene.clock)
+
+    assert (await scene.carry_out()).state is C
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
 async def test_stopping_what_is_prepared_sends_nothing_and_only_that_can_be_stopped() -> None:

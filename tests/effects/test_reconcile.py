@@ -336,6 +336,26 @@ async def test_a_person_settles_what_is_held_and_says_why() -> None:
         assert await scene.reconciler.run_once() == []
 
 
+@pytest.mark.parametrize("state", [A, R])
+async def test_nobody_says_that_it_was_not_done_while_it_may_be_on_its_way(state: EffectState) -> None:
+    scene = Scene(Bank(settle_s=30))
+    await left_open(scene)
+    scene.clock.passes(27.5)
+
+    with pytest.raises(NotHeld, match="on its way for 3 s; say"):
+        await scene.reconciler.settle("k1", state, actor="ann", reason="not on the statement")
+
+    scene.clock.passes(2.5)
+    assert (await scene.reconciler.settle("k1", state, actor="ann", reason="still not")).state is state
+
+
+async def test_that_it_was_done_can_be_said_at_any_time() -> None:
+    scene = Scene(Bank(settle_s=30))
+    await left_open(scene)
+
+    assert (await scene.reconciler.settle("k1", C, actor="ann", reason="on the statement")).state is C
+
+
 async def test_who_did_by_hand_what_was_never_sent_says_so_and_nobody_does_it_again() -> None:
     scene = Scene(Bank(refuses_to_prepare=True))
     assert (await scene.carry_out()).is_stopped
