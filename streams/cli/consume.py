@@ -10,9 +10,9 @@ import click
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
 from ticketgate.streams.cli.envelope import write_line
 from ticketgate.streams.cli.options import settings_flags
-from ticketgate.streams.cli.output import quiet_libraries
+from ticketgate.streams.cli.output import quiet_libraries, say
 from ticketgate.streams.cli.reader import read
-from ticketgate.streams.cli.span import Count, End, From, Until, parse_from, parse_until
+from ticketgate.streams.cli.span import Beginning, Count, End, From, Until, parse_from, parse_until
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.salvage import Gap
 from ticketgate.streams.settings import Settings
@@ -66,6 +66,7 @@ async def _consume(
     topic: str, start: From, until: Until, follow: bool, values: bool, settings: Settings
 ) -> int:
     unreadable: list[Gap] = []
+    count = 0
     out = sys.stdout.buffer
     parts = read(
         connection=connection_of(settings),
@@ -77,10 +78,14 @@ async def _consume(
     )
     async with aclosing(parts):
         async for records in parts:
+            count += len(records)
             for record in records:
                 if not values:
                     out.write(write_line(record) + b"\n")
                 elif record.value is not None:
                     out.write(record.value + b"\n")
             out.flush()
+    if not count and not unreadable:
+        is_whole = isinstance(start, Beginning) and isinstance(until, End)
+        say(f"no records in {topic}" if is_whole else f"no records in that part of {topic}")
     return EXIT_FINDINGS if unreadable else 0

@@ -110,7 +110,7 @@ def read_line(line: bytes, *, key_field: str = "id") -> Record:
             "an envelope without value, value_text or value_base64; a tombstone is written {…, value: null}"
         )
     key = value.get(key_field)
-    # Not checked further: what becomes of a ticket with a wrong id is for the gate to say.
+    # Not checked here: only who knows the topic knows what its records must be.
     return Record(key=key.encode() if isinstance(key, str) else None, value=line)
 
 

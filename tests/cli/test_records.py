@@ -263,6 +263,14 @@ def test_an_unknown_topic_names_the_command_that_makes_topics(
     assert ran.err.count("\n") == 1
 
 
+def test_an_empty_topic_is_said_to_be_empty_where_no_record_is_looked_for(
+    tickets: str, ticketgate: Run
+) -> None:
+    ran = ticketgate("consume", tickets)
+
+    assert (ran.code, ran.out, ran.err) == (0, b"", f"no records in {tickets}\n")
+
+
 # --- which part of a topic ---
 
 
@@ -299,6 +307,7 @@ def test_a_part_of_a_topic(
     ran = ticketgate("consume", timed, *arguments)
 
     assert (ran.code, sorted(each["value"] for each in ran.lines)) == (0, expected)
+    assert ran.err == ("" if expected else f"no records in that part of {timed}\n")
 
 
 @pytest.mark.parametrize(
