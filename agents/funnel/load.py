@@ -23,6 +23,9 @@ from ticketgate.codecs.strict import encode
 # The catalogues that come along, by name.
 BUILT_IN = ("payments", "support")
 
+# What a funnel file has beside tools, and a catalogue never.
+_OF_FUNNEL_FILES = frozenset({"catalogue", "lookup", "providers"})
+
 _PAGE = "write it as agents/funnel/README.md shows"
 
 
@@ -59,6 +62,13 @@ def parse_catalogue(text: str, *, source: str = "catalogue") -> Catalogue:
         raise CatalogueError(source, [problem]) from None
     except RecursionError:
         raise CatalogueError(source, [Problem(None, "nested too deeply to be read", _PAGE)]) from None
+    if written.keys() & _OF_FUNNEL_FILES and "name" not in written:
+        # Else each of its fields would be named as a fault of its own.
+        named = f": {written['catalogue']}" if isinstance(written.get("catalogue"), str) else ""
+        remedy = (
+            f"`release` and `worker --funnel` take it; give --catalogue the catalogue that it names{named}"
+        )
+        raise CatalogueError(source, [Problem(None, "a funnel file, and no catalogue", remedy)])
     lines = locate(text)
     try:
         catalogue = _check().validate_json(encode(written), strict=True)

@@ -11,7 +11,7 @@ from ticketgate.agents.funnel.catalogue import Catalogue, FieldCases, FieldSpec,
 from ticketgate.agents.funnel.evidence import World
 from ticketgate.agents.funnel.gates import FUNNEL_GATES
 from ticketgate.agents.funnel.lint import lint_catalogue
-from ticketgate.agents.funnel.load import CatalogueError, load_catalogue, parse_catalogue
+from ticketgate.agents.funnel.load import CatalogueError, example, load_catalogue, parse_catalogue
 from ticketgate.agents.gate import run_gates
 from ticketgate.codecs.proposal import Proposal, Request
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -116,6 +116,19 @@ def test_a_field_takes_its_kind_and_nothing_like_it(kind: str, taken: list[Any],
     for value in refused:
         with pytest.raises(ValueError):
             SPECS[kind].read(value)
+
+
+@pytest.mark.parametrize("name", ["support", "payments"])
+def test_a_funnel_file_is_told_from_a_catalogue_with_what_takes_it(name: str) -> None:
+    with pytest.raises(CatalogueError) as refused:
+        parse_catalogue(example(f"{name}.funnel.toml"), source="x.toml")
+
+    (problem,) = refused.value.problems
+    assert str(refused.value).startswith("x.toml: a funnel file, and no catalogue\n")
+    assert problem.remedy == (
+        "`release` and `worker --funnel` take it; give --catalogue the catalogue that it names, such as "
+        + name
+    )
 
 
 def test_lint_finds_what_a_catalogue_leaves_unsaid() -> None:
