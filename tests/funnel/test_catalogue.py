@@ -125,10 +125,8 @@ def test_a_funnel_file_is_told_from_a_catalogue_with_what_takes_it(name: str) ->
 
     (problem,) = refused.value.problems
     assert str(refused.value).startswith("x.toml: a funnel file, and no catalogue\n")
-    assert problem.remedy == (
-        "`release` and `worker --funnel` take it; give --catalogue the catalogue that it names, such as "
-        + name
-    )
+    told = "`release` and `worker --funnel` take it; give --catalogue the catalogue that it names: "
+    assert problem.remedy == told + name
 
 
 def test_lint_finds_what_a_catalogue_leaves_unsaid() -> None:
