@@ -2,7 +2,8 @@
 
 Promise: an effect is sent only by who made it `unknown` in the ledger, so of two executors one sends, and one that dies
 leaves an outcome that is read back and not a command that is sent again. Whatever an adapter raises is an answer that
-was lost.
+was lost. A request is out at most `LATEST_START_S` and its adapter's time-out after it was written down, and nothing is
+absent before that and the provider's settle time are over (the inequality in port.py).
 Steps: 1 look at what can be known without sending, 2 begin to send, 3 execute, 4 read back, 5 settle.
 Relies on: a ledger that keeps what it said (store/ledger.py). Source: DESIGN section 7.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from ticketgate.agents.effects.ledger import Collided, EffectLedger, Entry, Moved, Order, Settlement
 from ticketgate.agents.effects.port import (
+    LATEST_START_S,
     CannotRead,
     Collision,
     Command,
@@ -47,10 +49,6 @@ READ_BACK_FIRST_S: Final = 2.0
 # What stands under no key, and is not sent again, is a person's; it is read back now and then for a request that was
 # on its way for longer than its provider promised.
 READ_BACK_ABSENT_S: Final = 60.0
-# A process that was stopped between writing `unknown` and sending must not send when it goes on: by then the
-# reconciler may have found nothing and sent the effect itself, which it does after READ_BACK_FIRST_S at the earliest.
-# This bounds how late, it cannot exclude it. A Redis that syncs once a second takes that long to answer.
-LATEST_START_S: Final = 1.5
 # Others may move an entry while it is read back; each time one of them has got further.
 MOST_LOOKS: Final = 4
 
@@ -133,7 +131,7 @@ class Executor:
         )
         if isinstance(sent, Moved):
             return await self.read_again(_standing(sent, entry), token=token)
-        if self._clock() - started_at > max(LATEST_START_S, port.settle_s / 2):
+        if self._clock() - started_at > LATEST_START_S:
             log.warning("effect %s was held up before it was sent, and is not sent now", entry.key)
             return sent
         # 3

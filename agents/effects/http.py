@@ -20,6 +20,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from ticketgate.agents.effects.port import (
+    LATEST_START_S,
     CannotRead,
     Collision,
     Command,
@@ -83,8 +84,8 @@ class HttpPort:
         self._url = url
         self._read_back_url = read_back_url
         self._is_idempotent_by_key = is_idempotent_by_key
-        # A request may be on its way until its time is over, and take effect at the end of it.
-        self._settle_s = timeout_s + settle_s
+        # A request may leave so late, be on its way until its time is over, and take effect at the end of it.
+        self._settle_s = LATEST_START_S + timeout_s + settle_s
         self._max_answer_bytes = max_answer_bytes
         self._asker = HttpAsker(timeout_s=timeout_s, max_bytes=max_answer_bytes, token=token)
 
@@ -95,7 +96,7 @@ class HttpPort:
 
     @property
     def settle_s(self) -> float:
-        """The time-out and the declared settle time: counted from when sending began."""
+        """The latest start, the time-out and the declared settle time: counted from when sending was written down."""
         return self._settle_s
 
     async def prepare(self, command: Command) -> Prepared | Refused:

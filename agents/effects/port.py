@@ -2,17 +2,22 @@
 
 Promise of an adapter: a command executed twice under one key has one effect, or `is_idempotent_by_key` is False. A
 lost answer is `TimedOut`, never an error and never a success; `Refused` says for certain that nothing was done.
-Whatever an adapter raises all the same is taken for `TimedOut` or `CannotRead`. Source: DESIGN section 7.
+Whatever an adapter raises all the same is taken for `TimedOut` or `CannotRead`. What bounds absence:
+
+    LATEST_START_S + the adapter's time-out + the provider's own settle time <= EffectPort.settle_s
+
+Source: DESIGN section 7.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from ticketgate.codecs.strict import JsonValue
 from ticketgate.store.entries import Command
 
 __all__ = [
+    "LATEST_START_S",
     "CannotRead",
     "Collision",
     "Command",
@@ -26,6 +31,12 @@ __all__ = [
     "Refused",
     "TimedOut",
 ]
+
+
+# A process that was stopped between writing `unknown` and sending must not send when it goes on: by then the effect may
+# have been found absent, and sent by another. This bounds how late it starts, and cannot exclude it. As long as a Redis
+# may take for one answer (`redis_timeout`), or an effect that is not sent a second time would be left to a person.
+LATEST_START_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,8 @@ class EffectPort(Protocol):
 
     @property
     def settle_s(self) -> float:
-        """How long after a command was sent it may still take effect: nothing found later than this is absent."""
+        """How long after a sending was written down it may still take effect: nothing found later than this is absent.
+        An adapter adds up `LATEST_START_S`, its time-out, and what its provider takes after that."""
         ...
 
     async def prepare(self, command: Command) -> Prepared | Refused:

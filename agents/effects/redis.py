@@ -9,12 +9,14 @@ the claims (store/conditions.py).
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from datetime import timedelta
 from typing import cast
 
 from redis.exceptions import RedisError
 from ticketgate.agents.effects.port import (
+    LATEST_START_S,
     CannotRead,
     Collision,
     Command,
@@ -48,6 +50,7 @@ class RedisPort:
             raise ValueError(f"timeout_s is {timeout_s:g}; an answer takes more than no time")
         self._redis = connect(url, timeout=timedelta(seconds=timeout_s))
         self._name = f"{prefix}effects"
+        self._timeout_s = timeout_s
 
     @property
     def is_idempotent_by_key(self) -> bool:
@@ -56,8 +59,8 @@ class RedisPort:
 
     @property
     def settle_s(self) -> float:
-        """What the script has done is there."""
-        return 0.0
+        """What the script has done is there; but it may run as late as it may start, and until its time is over."""
+        return LATEST_START_S + self._timeout_s
 
     async def prepare(self, command: Command) -> Prepared | Refused:
         """Whether the effect can be written as JSON."""
@@ -77,7 +80,9 @@ class RedisPort:
         mine = uuid.uuid4().hex
         value = encode(_value(command, provider_id=mine))
         try:
-            found = await self._redis.eval(_EXECUTE, 1, self._name, command.key, value)
+            # Connecting and answering each have that long; the settle time counts on both together.
+            async with asyncio.timeout(self._timeout_s):
+                found = await self._redis.eval(_EXECUTE, 1, self._name, command.key, value)
         except (RedisError, OSError):
             return TimedOut()
         standing = _read(cast("bytes", found))

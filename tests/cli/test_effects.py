@@ -212,7 +212,8 @@ def test_reading_back_sends_nothing(settings: Settings, ticketgate: Run) -> None
     ran = ticketgate("reconcile", "--read-back")
 
     assert ran.code == 3
-    assert b"absent" in ran.out
+    # It was sent a moment ago, and may be on its way.
+    assert b"unknown" in ran.out
     assert with_redis(settings, lambda redis: redis.exists("bank:effects")) == 0
 
 
@@ -427,7 +428,8 @@ def test_a_lost_ledger_is_rebuilt_from_the_receipts_and_its_lanes_open_again(
     assert (marks.claimed, marks.committed) == (1, 1)
     read = ticketgate("reconcile", "--read-back", "--json")
     states = {each["idempotency_key"]: each["effect_state"] for each in read.lines[0]["effects"]}
-    assert states == {"k0": "committed", "k1": "absent", "k2": "absent"}
+    # Ages begin anew: what does not stand may, for all that is known, be on its way.
+    assert states == {"k0": "committed", "k1": "unknown", "k2": "unknown"}
 
 
 def test_a_ledger_is_not_rebuilt_while_a_worker_is_at_work(settings: Settings, ticketgate: Run) -> None:

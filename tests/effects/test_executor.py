@@ -11,6 +11,7 @@ import pytest
 from ticketgate.agents.effects.executor import Executor, ProviderMissing, receipt_of
 from ticketgate.agents.effects.ledger import Collided, Entry, Moved, Settlement
 from ticketgate.agents.effects.port import (
+    LATEST_START_S,
     CannotRead,
     Collision,
     Executed,
@@ -225,13 +226,14 @@ async def test_of_two_executors_one_sends() -> None:
     assert (await scene.reconcile(after_s=60)).state is C
 
 
-async def test_a_process_held_up_before_it_sends_does_not_send() -> None:
-    scene = Scene(Bank(settle_s=30))
+@pytest.mark.parametrize("settle_s", [0.0, 30.0, 86_400.0])
+async def test_a_process_held_up_before_it_sends_does_not_send(settle_s: float) -> None:
+    scene = Scene(Bank(settle_s=settle_s))
     begin_send = scene.ledger.begin_send
 
     async def slowly(*arguments: Any, **named: Any) -> Entry | Moved:
         sent = await begin_send(*arguments, **named)
-        scene.clock.passes(20)
+        scene.clock.passes(LATEST_START_S + 0.1)
         return sent
 
     scene.ledger.begin_send = slowly  # type: ignore[method-assign]

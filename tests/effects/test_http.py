@@ -15,6 +15,7 @@ from ticketgate.agents.effects.http import HttpPort
 from ticketgate.agents.effects.ledger import Command, Entry
 from ticketgate.agents.effects.memory_ledger import LedgerInMemory
 from ticketgate.agents.effects.port import (
+    LATEST_START_S,
     CannotRead,
     Collision,
     Executed,
@@ -274,8 +275,9 @@ async def test_without_an_address_nothing_is_read_back(server: Server) -> None:
     assert server.asked == []
 
 
-async def test_the_settle_time_counts_from_the_end_of_the_time_out(server: Server) -> None:
-    assert new_port(server, settle_s=30.0, timeout_s=5.0).settle_s == 35.0
+async def test_the_settle_time_counts_from_the_latest_end_of_the_time_out(server: Server) -> None:
+    assert new_port(server, settle_s=30.0, timeout_s=6.0).settle_s == LATEST_START_S + 6.0 + 30.0
+    assert new_port(server, settle_s=0.0, timeout_s=10.0).settle_s == LATEST_START_S + 10.0
 
 
 async def test_no_request_outlives_the_timeout_that_the_settle_time_counts_on(server: Server) -> None:

@@ -10,6 +10,7 @@ import pytest
 from ticketgate.agents.effects.http import FINGERPRINT_HEADER, KEY_HEADER, NOT_SAID
 from ticketgate.agents.effects.ledger import Command, Entry, Order
 from ticketgate.agents.effects.memory_ledger import BACK_OFF_FIRST_S, BACK_OFF_MOST_S
+from ticketgate.agents.effects.port import LATEST_START_S
 from ticketgate.agents.effects.rules import NO_ANSWER
 from ticketgate.codecs.receipt import EffectState
 from ticketgate.store import ledger as store_ledger
@@ -42,6 +43,11 @@ def test_both_ledgers_wait_as_long_and_the_page_says_so() -> None:
     assert store_ledger.BACK_OFF_FIRST.total_seconds() == BACK_OFF_FIRST_S == 2
     assert store_ledger.BACK_OFF_MOST.total_seconds() == BACK_OFF_MOST_S == 600
     assert "after 2, 4, 8 … at most 600 seconds" in PAGE
+
+
+def test_the_page_says_what_the_settle_time_is_made_of() -> None:
+    assert f"{LATEST_START_S:g} s + `timeout_s` + `settle_s`" in PAGE
+    assert f"held up for more than {LATEST_START_S:g} s" in PAGE
 
 
 def test_the_page_names_the_headers_the_statuses_and_files_that_are_there() -> None:

@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio import Redis
 from ticketgate.agents.effects.ledger import Command
 from ticketgate.agents.effects.port import (
+    LATEST_START_S,
     CannotRead,
     Collision,
     Executed,
@@ -72,7 +73,20 @@ async def test_what_cannot_be_written_is_refused_before_sending(port: RedisPort)
     assert isinstance(await port.prepare(Command("pay", {"n": float("inf")}, "k")), Refused)
     assert isinstance(await port.prepare(Command("pay", {"n": "x" * 2**21}, "k")), Refused)
     assert await port.prepare(COMMAND) == Prepared(COMMAND)
-    assert (port.is_idempotent_by_key, port.settle_s) == (True, 0.0)
+    assert (port.is_idempotent_by_key, port.settle_s) == (True, LATEST_START_S + 5.0)
+
+
+async def test_no_request_outlives_the_timeout_that_the_settle_time_counts_on(
+    port: RedisPort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    # Each call of redis-py is bound by itself; connecting and asking together are not.
+    monkeypatch.setattr(port._redis, "eval", never)
+    monkeypatch.setattr(port, "_timeout_s", 0.01)
+
+    assert await port.execute(Prepared(COMMAND)) == TimedOut()
 
 
 async def test_a_redis_that_is_away_is_an_unknown_outcome() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ticketgate.agents.effects.http import HttpPort
+from ticketgate.agents.effects.port import LATEST_START_S
 from ticketgate.agents.effects.redis import RedisPort
 from ticketgate.agents.funnel.funnel_file import (
     FunnelFileError,
@@ -85,8 +86,8 @@ async def test_what_is_declared_is_what_is_opened(tmp_path: Path) -> None:
     assert isinstance(bank, HttpPort)
     assert isinstance(done, RedisPort)
     assert bank.is_idempotent_by_key
-    # A request may take effect until its time is over.
-    assert bank.settle_s == 30 + 10
+    # A request may leave so late, and take effect until its time is over.
+    assert bank.settle_s == LATEST_START_S + 10 + 30
 
 
 def test_a_catalogue_lies_beside_the_file(tmp_path: Path) -> None:
