@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
 from ticketgate.streams.kafka_connection import KafkaConnection
 from ticketgate.streams.kafka_refusal import find_refusal
 
@@ -28,6 +28,17 @@ _LEAST_FETCH_OF_KAFKA_4 = 4
 # partition has no leader, the markers of a decided transaction are skipped there.
 _DESCRIBE_LOG_DIRS_API = 35
 _DESCRIBE_LOG_DIRS_OF_KAFKA_4_3 = 5
+
+# What aiokafka and the system raise where nobody is there, or no longer.
+_SILENCE = (
+    OSError,
+    TimeoutError,
+    kafka.KafkaConnectionError,
+    kafka.KafkaTimeoutError,
+    kafka.NodeNotReadyError,
+    kafka.NoBrokersAvailable,
+    kafka.RequestTimedOutError,
+)
 
 
 class Unreachable(Exception):
@@ -56,18 +67,27 @@ async def admin_client(connection: KafkaConnection) -> AsyncIterator[AIOKafkaAdm
         try:
             async with asyncio.timeout(REACH_TIMEOUT_S):
                 await client.start()
-        except (KafkaError, TimeoutError, OSError) as err:
+        except (kafka.KafkaError, TimeoutError, OSError) as err:
             if refused := await find_refusal(connection):
                 raise refused from err
-            raise Unreachable(
-                "TICKETGATE_KAFKA",
-                f"no broker answers at {connection} by {connection.settings.kafka_security}",
-                # A listener of another kind just cuts the connection.
-                "start it, or set the address it listens on, and TICKETGATE_KAFKA_SECURITY as that listener is",
-            ) from err
+            raise unreachable(connection, err) from err
         yield client
     finally:
         await client.close()
+
+
+def unreachable(connection: KafkaConnection, err: BaseException) -> Unreachable:
+    """What a broker's error says of reaching it, in the same words whoever asked."""
+    if not isinstance(err, _SILENCE):
+        said = " ".join(str(err).split())
+        what = f"the broker at {connection} does not answer as it should ({said})"
+        return Unreachable("TICKETGATE_KAFKA", what, "see what ails it, and try again")
+    return Unreachable(
+        "TICKETGATE_KAFKA",
+        f"no broker answers at {connection} by {connection.settings.kafka_security}",
+        # A listener of another kind just cuts the connection.
+        "start it, or set the address it listens on, and TICKETGATE_KAFKA_SECURITY as that listener is",
+    )
 
 
 async def describe_broker(connection: KafkaConnection) -> Broker:

@@ -17,7 +17,7 @@ from functools import partial
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 from ticketgate.store.conditions import ConditionFailed
-from ticketgate.streams.broker import Unreachable, admin_client
+from ticketgate.streams.broker import Unreachable, admin_client, unreachable
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.kafka_refusal import find_refusal
 from ticketgate.streams.salvage import Gap, UnreadableBatch, poll
@@ -167,11 +167,7 @@ async def broker_errors(connection: KafkaConnection) -> AsyncIterator[None]:
     except (KafkaError, TimeoutError, OSError) as err:
         if refused := await find_refusal(connection):
             raise refused from err
-        raise Unreachable(
-            "TICKETGATE_KAFKA",
-            f"the broker at {connection} does not answer as it should ({err!r})",
-            "see what ails it, and try again",
-        ) from err
+        raise unreachable(connection, err) from err
 
 
 async def close(consumer: AIOKafkaConsumer) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import InvalidReplicationFactorError, KafkaConnectionError, KafkaError
-from ticketgate.streams.broker import Unreachable, admin_client
+from ticketgate.streams.broker import admin_client, unreachable
 from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries
@@ -84,11 +84,7 @@ def _is_pending(topic: Mapping[str, Any]) -> bool:
 async def explain(err: KafkaError, connection: KafkaConnection) -> Exception:
     """What a person can do about a broker's error."""
     if err.retriable or isinstance(err, KafkaConnectionError):
-        return await find_refusal(connection) or Unreachable(
-            "TICKETGATE_KAFKA",
-            f"the broker at {connection} stopped answering ({err})",
-            "see what ails it, and try again",
-        )
+        return await find_refusal(connection) or unreachable(connection, err)
     if isinstance(err, InvalidReplicationFactorError):
         return CommandError(
             f"TICKETGATE_REPLICATION: {' '.join(str(err).split())}; set it to at most the number of brokers"

@@ -16,6 +16,7 @@ from ticketgate.streams.broker import Unreachable, admin_client
 from ticketgate.streams.embedded.process import free_port
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.recovery import Action, handling
+from ticketgate.streams.scanning import broker_errors
 from ticketgate.streams.settings import Settings, SettingsError, load_settings
 
 from tests.delivery.secure_kafka import KEY_PASSWORD, Certificates
@@ -190,6 +191,27 @@ async def test_a_broker_that_is_not_there_is_unreachable_and_refuses_nobody() ->
     ):
         async with asyncio.timeout(30), admin_client(connection(given)):
             pass
+
+
+@pytest.mark.parametrize(
+    "error", [kafka.KafkaConnectionError("x"), kafka.KafkaTimeoutError(), TimeoutError()]
+)
+async def test_a_broker_that_went_away_is_told_of_as_one_that_never_was_there(error: Exception) -> None:
+    given = connection({"kafka": "broker.example:9092"})
+
+    with pytest.raises(
+        Unreachable, match=r": no broker answers at broker\.example:9092 by plaintext; start it"
+    ):
+        async with broker_errors(given):
+            raise error
+
+
+async def test_what_a_broker_answered_is_told_in_its_words_and_not_as_python_writes_it() -> None:
+    with pytest.raises(
+        Unreachable, match=r"answer as it should \(\[Error 29\] TopicAuthorizationFailedError\)"
+    ):
+        async with broker_errors(connection({})):
+            raise kafka.TopicAuthorizationFailedError
 
 
 @pytest.mark.parametrize(
