@@ -108,8 +108,8 @@ class HttpProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisProvider:
-    """A ledger in Redis, which is its own provider: idempotent by key, read back, nothing to settle. prefix: what its hash's
-    name begins with, such as `payments:`."""
+    """A ledger in Redis, which is its own provider: idempotent by key, read back, nothing to settle. prefix: what its
+    hash's name begins with, such as `payments:`."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
