@@ -14,6 +14,9 @@ from ticketgate.streams.embedded.process import PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 
 REQUIRE_KAFKA = "REQUIRE_KAFKA"
+# Some records of the tests are years old by their timestamps. Half a minute after its start, and then every five
+# minutes, a broker would take them away.
+KEEPING = {"log.initial.task.delay.ms": "86400000"}
 
 # A run that a shell started in the background ignores Ctrl-C, and all that it starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -22,7 +25,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def _new_kafka(data: Path | None = None) -> Kafka:
     """A broker; where there can be none, the test is skipped, or fails if one is required."""
     try:
-        return Kafka(data=data)
+        return Kafka(data=data, properties=KEEPING)
     except PartMissing as err:
         require_or_skip(err)
 

@@ -24,6 +24,7 @@ from aiohttp import web
 HOST = "127.0.0.1"
 # Longer than any test waits: the client's own time-out ends it.
 SILENCE_S = 3600.0
+GLANCE_S = 0.05
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (id INTEGER PRIMARY KEY, what TEXT, key TEXT);
@@ -42,6 +43,7 @@ FAULTS = {
         "unavailable",  # nothing happens, 503
         "refuse",  # nothing happens, 403 with a reason
         "late_commit",  # it stands `seconds` later, whether or not somebody still waits
+        "overtaken",  # it is served once another request under its key was
         "commit_then_silence",
         "commit_then_drop",
         "commit_then_unavailable",
@@ -216,6 +218,8 @@ class Pages:
             raise web.HTTPBadRequest(text="a transfer has an Idempotency-Key, a tool and arguments")
         fault = self._bank.meet("transfer", key)
         await _before(request, fault)
+        if fault.do == "overtaken":
+            await self._other_served(key)
         status, answer = self._bank.transfer(key, content)
         self._bank.count("served", key)
         if fault.do == "serve_twice":
@@ -227,6 +231,10 @@ class Pages:
         if fault.do == "answer_twice":
             return await _answer_twice(request, response)
         return response
+
+    async def _other_served(self, key: str) -> None:
+        while not self._bank.ledger()[key]["served"]:  # noqa: ASYNC110 - what is waited for is a row
+            await asyncio.sleep(GLANCE_S)
 
     async def read_back(self, request: web.Request) -> web.Response:
         key = request.match_info["key"]

@@ -190,7 +190,7 @@ def test_a_worker_killed_while_it_stops_an_effect(effects: SteppedEffects, step:
         pytest.param("silence", 0.0, 2, marks=pytest.mark.chaos),
         # On its way for as long as the provider said that it may be, and for longer.
         pytest.param("late_commit", 1.5, 1, marks=pytest.mark.chaos),
-        ("late_commit", 6.0, 2),
+        ("overtaken", 0.0, 2),
     ],
 )
 def test_a_worker_killed_while_its_request_is_under_way(

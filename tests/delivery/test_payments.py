@@ -84,6 +84,20 @@ def test_a_late_request_takes_effect_after_its_client_has_gone(bank: PaymentServ
     assert bank.account(KEY).served == 1
 
 
+def test_an_overtaken_request_is_served_after_the_one_that_overtook_it(bank: PaymentServer) -> None:
+    bank.fail("overtaken", key=KEY)
+
+    assert bank.transfer(KEY, SIX_HUNDRED, timeout_s=SHORT_S) == (0, None)
+    assert bank.account(KEY).transfers == []
+
+    assert bank.transfer(KEY, SIX_HUNDRED)[0] == 201
+    deadline = time.monotonic() + 10
+    while bank.account(KEY).served < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert bank.account(KEY).transfers == ["tr_0001"]
+
+
 def test_a_late_answer_comes_to_who_waits_for_it(bank: PaymentServer) -> None:
     bank.fail("commit_then_late_answer", seconds=1, times=2)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from redis.asyncio import Redis
@@ -170,14 +171,15 @@ async def test_pauses_between_read_backs_grow_to_a_bound(lane: Lane) -> None:
     for _ in range(12):
         await lane.redis.zadd(lane.keys.effects_open, {"k1": 0})
         await lane.ledger.take_due(1)
-        seconds, _ = await lane.redis.time()
+        seconds, microseconds = await lane.redis.time()
         due_ms = await lane.redis.zscore(lane.keys.effects_open, "k1")
         assert due_ms is not None
-        pauses.append(round(due_ms / 1000 - seconds))
+        pauses.append(due_ms / 1000 - seconds - microseconds / 1_000_000)
 
-    assert pauses[0] <= 3
-    assert pauses == sorted(pauses)
-    assert 598 <= pauses[-1] <= 601
+    assert pauses[0] <= 2
+    # A slow answer makes a pause look shorter, never longer.
+    assert all(later > earlier for earlier, later in pairwise(pauses[:8]))
+    assert all(500 < each <= 600 for each in pauses[-3:])
 
 
 async def test_where_redis_syncs_once_a_second_a_sending_waits_for_the_disk() -> None:
