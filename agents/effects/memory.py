@@ -29,8 +29,8 @@ ExecuteFault = Literal["timeout_before_commit", "timeout_after_commit", "refused
 ReadBackFault = Literal["unreadable", "unsettled", "altered"]
 
 
-class MemoryLedger:
-    """One provider's state, not to be taken for the ledger of effect states (`memory_ledger.py`).
+class MemoryProvider:
+    """One provider's state: what stands there, which a ledger of effect states knows of by hearsay alone.
 
     `committed` counts effects, `sent` every execution asked for.
     """

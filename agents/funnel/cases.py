@@ -1,7 +1,7 @@
 """A file of cases for the funnel, one JSON object a line, and what comes of each.
 
-Promise: the cases of one file share one ledger, in their order, so that a repeated key meets what stands under it; and
-lines with the same tenant and case id are attempts at one case. Nothing outside the process is touched.
+Promise: the cases of one file share one provider, in their order, so that a repeated key meets what stands under it;
+and lines with the same tenant and case id are attempts at one case. Nothing outside the process is touched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-from ticketgate.agents.effects.memory import ExecuteFault, MemoryLedger, ReadBackFault
+from ticketgate.agents.effects.memory import ExecuteFault, MemoryProvider, ReadBackFault
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, World, WritableMoment
 from ticketgate.agents.funnel.process import Outcome, process
@@ -94,7 +94,7 @@ class Label:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenCase:
     """One line. call: the model's text. case_id: the name, unless attempts at one case are written. at: when it is
-    judged. expect.committed: effects that stand in the ledger after it. A labelled case needs no expectation."""
+    judged. expect.committed: effects that stand at the provider after it. A labelled case needs no expectation."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -158,16 +158,16 @@ def read_cases(text: str, *, source: str) -> tuple[ReadCase, ...]:
 
 
 async def run_cases(
-    cases: tuple[ReadCase, ...], *, catalogue: Catalogue, ledger: MemoryLedger
+    cases: tuple[ReadCase, ...], *, catalogue: Catalogue, provider: MemoryProvider
 ) -> tuple[CaseResult, ...]:
-    """Run the cases in order on one ledger."""
+    """Run the cases in order on one provider."""
     results: list[CaseResult] = []
     committed: dict[tuple[str, str, int], list[Attempt]] = {}
     for case in cases:
         written, proposal = case.written, case.proposal
-        ledger.fail_next(execute=written.faults.execute, read_back=written.faults.read_back)
+        provider.fail_next(execute=written.faults.execute, read_back=written.faults.read_back)
         before = committed.setdefault((proposal.tenant, proposal.case_id, proposal.request.version), [])
-        port = WatchedPort(ledger)
+        port = WatchedPort(provider)
         outcome = await process(
             proposal,
             catalogue=catalogue,
@@ -179,7 +179,7 @@ async def run_cases(
         )
         permitted = () if outcome.repair is None else outcome.repair.permitted
         before.append(Attempt(proposal.attempt, proposal.call, outcome.verdict, permitted))
-        faults = () if written.expect is None else tuple(_faults(written.expect, outcome, ledger))
+        faults = () if written.expect is None else tuple(_faults(written.expect, outcome, provider))
         results.append(CaseResult(written.name, outcome, port.trace(), faults))
     return tuple(results)
 
@@ -253,7 +253,7 @@ def _known(place: Sequence[int | str]) -> str:
     return f"{place[0] if kind else 'a case'} has {names}"
 
 
-def _faults(expected: Expectation, outcome: Outcome, ledger: MemoryLedger) -> list[str]:
+def _faults(expected: Expectation, outcome: Outcome, provider: MemoryProvider) -> list[str]:
     effect, repair, verdict = outcome.effect, outcome.repair, outcome.verdict
     observed: Mapping[str, object] = {
         "status": verdict.status,
@@ -262,7 +262,7 @@ def _faults(expected: Expectation, outcome: Outcome, ledger: MemoryLedger) -> li
         "receipt": None if effect is None else effect.status,
         "provider_id": None if effect is None else effect.provider_id,
         "stop_reason": None if repair is None else repair.stop_reason,
-        "committed": ledger.committed,
+        "committed": provider.committed,
     }
     return expected.unmet(observed)
 

@@ -6,7 +6,7 @@ Promise: what becomes of an unknown outcome is found out after all cases were ru
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.funnel.case import FunnelCase
 from ticketgate.agents.funnel.cases import CaseResult, FunnelCaseError, Label, ReadCase, run_cases
 from ticketgate.agents.funnel.catalogue import Catalogue
@@ -28,12 +28,12 @@ class Profiled:
 
 
 async def profile_cases(
-    cases: tuple[ReadCase, ...], *, catalogue: Catalogue, provider: MemoryLedger
+    cases: tuple[ReadCase, ...], *, catalogue: Catalogue, provider: MemoryProvider
 ) -> Profiled:
     """Run the cases and profile them. Raises FunnelCaseError for a label that the catalogue has no place for."""
     for case in cases:
         _check_label(case, catalogue)
-    results = await run_cases(cases, catalogue=catalogue, ledger=provider)
+    results = await run_cases(cases, catalogue=catalogue, provider=provider)
     observations = tuple(
         [
             await _observe(case, result, catalogue, provider)
@@ -44,7 +44,7 @@ async def profile_cases(
 
 
 async def _observe(
-    case: ReadCase, result: CaseResult, catalogue: Catalogue, provider: MemoryLedger
+    case: ReadCase, result: CaseResult, catalogue: Catalogue, provider: MemoryProvider
 ) -> Observation:
     written, trace, verdict = case.written, result.trace, result.outcome.verdict
     unknown_s: float | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ticketgate.agents.effects.delegating import DelegatingPort
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.effects.port import (
     CannotRead,
     Collision,
@@ -56,7 +56,7 @@ class Trace:
 class WatchedPort(DelegatingPort):
     """The provider's port, watched for one case."""
 
-    def __init__(self, provider: MemoryLedger) -> None:
+    def __init__(self, provider: MemoryProvider) -> None:
         super().__init__(provider)
         self._provider = provider
         self._committed_before = provider.committed

@@ -1,4 +1,4 @@
-"""`ticketgate funnel`: cases of proposed calls through every gate, on a ledger in memory; no broker, no provider."""
+"""`ticketgate funnel`: cases of proposed calls through every gate, on a provider in memory; no broker needed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def command(
 
     Each case has a request, the authority and the world as they are looked up, the model's call as text, faults of
     the effect if wanted, what must come of it, and a label for --profile; agents/funnel/README.md shows one. The
-    cases of a file share one ledger in memory. Exit code 0 if each comes out as it expects, 3 otherwise.
+    cases of a file share one provider in memory. Exit code 0 if each comes out as it expects, 3 otherwise.
     """
     if example is not None and catalogue is not None:
         raise CommandError("an example brings its catalogue; leave --catalogue out")
@@ -109,13 +109,13 @@ def _offered(text: str, source: str, catalogue: Catalogue) -> int:
 
 
 def _profile(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -> int:
-    from ticketgate.agents.effects.memory import MemoryLedger
+    from ticketgate.agents.effects.memory import MemoryProvider
     from ticketgate.agents.funnel.cases import FunnelCaseError
     from ticketgate.agents.funnel.profiling import profile_cases
     from ticketgate.streams.cli.funnel_profile import profile_lines
 
     try:
-        profiled = asyncio.run(profile_cases(cases, catalogue=catalogue, provider=MemoryLedger()))
+        profiled = asyncio.run(profile_cases(cases, catalogue=catalogue, provider=MemoryProvider()))
     except FunnelCaseError as err:
         raise CommandError(str(err)) from err
     failed = [result.name for result in profiled.results if result.faults]
@@ -129,16 +129,16 @@ def _profile(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -
 
 
 def _run(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -> int:
-    from ticketgate.agents.effects.memory import MemoryLedger
+    from ticketgate.agents.effects.memory import MemoryProvider
     from ticketgate.agents.funnel.cases import run_cases
 
-    ledger = MemoryLedger()
-    results = asyncio.run(run_cases(cases, catalogue=catalogue, ledger=ledger))
+    provider = MemoryProvider()
+    results = asyncio.run(run_cases(cases, catalogue=catalogue, provider=provider))
     if as_json:
         for result in results:
             print_json(result.to_json())
     else:
-        click.echo("\n".join(_lines(results, ledger.committed)))
+        click.echo("\n".join(_lines(results, provider.committed)))
     return EXIT_FINDINGS if any(result.faults for result in results) else 0
 
 

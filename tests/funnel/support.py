@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.funnel.evidence import Authority, Confirmation, World
 from ticketgate.agents.funnel.load import load_catalogue
 from ticketgate.agents.funnel.process import Outcome, process
@@ -113,7 +113,7 @@ def run(
     world: World = WORLD,
     later: Authority | None = None,
     later_world: World | None = None,
-    ledger: MemoryLedger | None = None,
+    provider: MemoryProvider | None = None,
     committed: Sequence[Attempt] = (),
     catalogue: Any = PAYMENTS,
     case_id: str = "case_1",
@@ -130,7 +130,7 @@ def run(
             proposal,
             catalogue=catalogue,
             lookup=Evidence(authority() if may is None else may, world, later, later_world),
-            port=MemoryLedger() if ledger is None else ledger,
+            port=MemoryProvider() if provider is None else provider,
             at=AT,
             namespace="tests",
             committed=committed,

@@ -1,4 +1,4 @@
-"""Execution on the ledger in memory: what each fault ends in, and that nothing happens twice."""
+"""Execution on the provider in memory: what each fault ends in, and that nothing happens twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ticketgate.agents.effects.execute import carry_out
-from ticketgate.agents.effects.memory import ExecuteFault, MemoryLedger, ReadBackFault
+from ticketgate.agents.effects.memory import ExecuteFault, MemoryProvider, ReadBackFault
 from ticketgate.agents.effects.port import Command, Prepared
 from ticketgate.agents.funnel.catalogue import Catalogue, Offered
 from ticketgate.agents.funnel.evidence import World
@@ -19,18 +19,18 @@ from .support import PAYMENTS, authority, call, confirmation, request, run, said
 COMMAND = Command("schedule_transfer", {"amount_gbp": "600.00"}, "key-00001")
 
 
-def ledger(
+def provider(
     *execute: ExecuteFault, read_back: tuple[ReadBackFault, ...] = (), is_idempotent_by_key: bool = True
-) -> MemoryLedger:
-    made = MemoryLedger(is_idempotent_by_key=is_idempotent_by_key)
+) -> MemoryProvider:
+    made = MemoryProvider(is_idempotent_by_key=is_idempotent_by_key)
     made.fail_next(execute=execute, read_back=read_back)
     return made
 
 
 def test_a_time_out_after_the_commit_is_found_and_not_sent_again() -> None:
-    port = ledger("timeout_after_commit")
+    port = provider("timeout_after_commit")
 
-    outcome = run(call(), ledger=port)
+    outcome = run(call(), provider=port)
 
     assert said(outcome) == ("accept", "readback", ("transport_timed_out_after_commit",))
     assert outcome.effect is not None
@@ -39,9 +39,9 @@ def test_a_time_out_after_the_commit_is_found_and_not_sent_again() -> None:
 
 
 def test_a_time_out_before_the_commit_is_sent_again_once_under_its_key() -> None:
-    port = ledger("timeout_before_commit")
+    port = provider("timeout_before_commit")
 
-    outcome = run(call(), ledger=port)
+    outcome = run(call(), provider=port)
 
     assert said(outcome) == ("accept", "postcondition", ("transport_timed_out_before_commit",))
     assert outcome.effect is not None
@@ -50,9 +50,9 @@ def test_a_time_out_before_the_commit_is_sent_again_once_under_its_key() -> None
 
 
 def test_a_second_time_out_before_the_commit_is_held() -> None:
-    port = ledger("timeout_before_commit", "timeout_before_commit")
+    port = provider("timeout_before_commit", "timeout_before_commit")
 
-    assert said(run(call(), ledger=port)) == (
+    assert said(run(call(), provider=port)) == (
         "unknown",
         "outcome",
         ("transport_timed_out_before_commit", "nothing_stands_after_settle_time"),
@@ -62,23 +62,23 @@ def test_a_second_time_out_before_the_commit_is_held() -> None:
 
 @pytest.mark.parametrize("fault", ["unreadable", "unsettled"])
 def test_without_a_final_read_back_nothing_is_sent_again(fault: ReadBackFault) -> None:
-    port = ledger("timeout_before_commit", read_back=(fault,))
+    port = provider("timeout_before_commit", read_back=(fault,))
 
-    assert said(run(call(), ledger=port)) == ("unknown", "outcome", ("timeout_and_no_readback",))
+    assert said(run(call(), provider=port)) == ("unknown", "outcome", ("timeout_and_no_readback",))
     assert port.sent == 1
 
 
 def test_a_provider_that_is_not_idempotent_is_never_sent_to_twice() -> None:
-    port = ledger("timeout_before_commit", is_idempotent_by_key=False)
+    port = provider("timeout_before_commit", is_idempotent_by_key=False)
 
-    assert said(run(call(), ledger=port))[:2] == ("unknown", "outcome")
+    assert said(run(call(), provider=port))[:2] == ("unknown", "outcome")
     assert port.sent == 1
 
 
 def test_what_stands_and_differs_is_rejected_with_both_values() -> None:
-    port = ledger("timeout_after_commit", read_back=("altered",))
+    port = provider("timeout_after_commit", read_back=("altered",))
 
-    status, stage, reasons = said(run(call(), ledger=port))
+    status, stage, reasons = said(run(call(), provider=port))
 
     assert (status, stage) == ("reject", "readback")
     assert "amount_gbp:wanted=600.00:observed=altered" in reasons
@@ -86,25 +86,25 @@ def test_what_stands_and_differs_is_rejected_with_both_values() -> None:
 
 @pytest.mark.parametrize("fault", ["unreadable", "unsettled", "altered"])
 def test_a_success_that_cannot_be_read_back_is_unknown(fault: ReadBackFault) -> None:
-    outcome = run(call(), ledger=ledger(read_back=(fault,)))
+    outcome = run(call(), provider=provider(read_back=(fault,)))
 
     assert said(outcome) == ("unknown", "postcondition", ("effect_not_verified",))
     assert outcome.effect is None
 
 
 def test_a_refusal_is_the_providers_word() -> None:
-    port = ledger("refused")
+    port = provider("refused")
 
-    assert said(run(call(), ledger=port)) == ("reject", "outcome", ("provider_refused:not today",))
+    assert said(run(call(), provider=port)) == ("reject", "outcome", ("provider_refused:not today",))
     assert port.committed == 0
 
 
 def test_the_same_key_for_another_effect_is_rejected() -> None:
-    port = MemoryLedger()
-    run(call(), ledger=port)
+    port = MemoryProvider()
+    run(call(), provider=port)
     may = authority(confirmations=(confirmation(amount_gbp="700.00"),))
 
-    outcome = run(call(amount_gbp="700.00"), asked=request(amount_gbp="700.00"), may=may, ledger=port)
+    outcome = run(call(amount_gbp="700.00"), asked=request(amount_gbp="700.00"), may=may, provider=port)
 
     assert said(outcome) == ("reject", "idempotency", ("idempotency key reused for a different effect",))
     assert port.committed == 1
@@ -112,32 +112,32 @@ def test_the_same_key_for_another_effect_is_rejected() -> None:
 
 def test_executing_what_was_not_prepared_raises() -> None:
     with pytest.raises(ValueError, match="was not prepared"):
-        asyncio.run(MemoryLedger().execute(Prepared(COMMAND)))
+        asyncio.run(MemoryProvider().execute(Prepared(COMMAND)))
 
 
 def test_a_permission_revoked_before_the_effect_stops_it() -> None:
-    port = MemoryLedger()
+    port = MemoryProvider()
 
-    outcome = run(call(), ledger=port, later=authority(tools=frozenset({"quote_transfer"})))
+    outcome = run(call(), provider=port, later=authority(tools=frozenset({"quote_transfer"})))
 
     assert said(outcome) == ("deny", "authority", ("tool_not_delegated",))
     assert port.sent == 0
 
 
 def test_a_balance_that_fell_before_the_effect_stops_it() -> None:
-    port = MemoryLedger()
+    port = MemoryProvider()
 
-    outcome = run(call(), ledger=port, later_world=World(facts={"current_balance_gbp": "1000.00"}))
+    outcome = run(call(), provider=port, later_world=World(facts={"current_balance_gbp": "1000.00"}))
 
     assert said(outcome)[:2] == ("reject", "world_state")
     assert port.sent == 0
 
 
 def test_a_superseded_request_has_no_effect_however_late_it_is_known() -> None:
-    port = MemoryLedger()
+    port = MemoryProvider()
     newer = World(facts={"current_balance_gbp": "3000.00"}, request_version=2)
 
-    before, between = run(call(), world=newer, ledger=port), run(call(), later_world=newer, ledger=port)
+    before, between = run(call(), world=newer, provider=port), run(call(), later_world=newer, provider=port)
 
     assert (
         said(before) == said(between) == ("reject", "world_state", ("request_superseded:version=1:newest=2",))
@@ -161,14 +161,14 @@ def test_a_tool_withdrawn_before_the_effect_is_no_repair() -> None:
     tool = replace(PAYMENTS.tools["schedule_transfer"], offered=Offered(facts={"account": ("open",)}))
     catalogue = Catalogue("c", "1", {"schedule_transfer": tool})
     facts = {"current_balance_gbp": "3000.00"}
-    port = MemoryLedger()
+    port = MemoryProvider()
 
     outcome = run(
         call(),
         catalogue=catalogue,
         world=World(facts={**facts, "account": "open"}),
         later_world=World(facts={**facts, "account": "frozen"}),
-        ledger=port,
+        provider=port,
     )
 
     assert said(outcome) == (
@@ -204,7 +204,7 @@ def test_however_faults_fall_a_key_commits_once_and_accepts_only_what_stands(
     rounds: list[tuple[list[ExecuteFault], list[ReadBackFault]]],
 ) -> None:
     async def all_rounds() -> None:
-        port = MemoryLedger()
+        port = MemoryProvider()
         for execute, read_back in rounds:
             before = port.sent
             port.fail_next(execute=execute, read_back=read_back)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.funnel.cases import CaseResult, ReadCase, read_cases, run_cases
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Evidence, World
@@ -126,7 +126,7 @@ def read(lines: Sequence[dict[str, Any]]) -> tuple[ReadCase, ...]:
 
 
 def ran(cases: tuple[ReadCase, ...], catalogue: Catalogue = PAYMENTS) -> tuple[CaseResult, ...]:
-    return asyncio.run(run_cases(cases, catalogue=catalogue, ledger=MemoryLedger()))
+    return asyncio.run(run_cases(cases, catalogue=catalogue, provider=MemoryProvider()))
 
 
 def recorded(

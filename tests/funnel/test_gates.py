@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.funnel.catalogue import Offered
 from ticketgate.agents.funnel.evidence import Authority, World
 
@@ -112,10 +112,10 @@ def test_money_that_is_no_plain_decimal_is_refused(amount: str) -> None:
 
 @pytest.mark.parametrize("amount", ["600", "600.0", "600.00"])
 def test_spellings_of_one_amount_mean_the_same(amount: str) -> None:
-    ledger = MemoryLedger()
-    run(call(), ledger=ledger, case_id="first")
+    provider = MemoryProvider()
+    run(call(), provider=provider, case_id="first")
 
-    outcome = run(call(amount_gbp=amount), ledger=ledger)
+    outcome = run(call(amount_gbp=amount), provider=provider)
 
     assert said(outcome) == ("accept", "postcondition", ())
     assert outcome.effect is not None
@@ -182,27 +182,27 @@ def test_a_value_that_nobody_asked_for_goes_to_a_person() -> None:
 
 
 def test_a_key_that_the_model_chose_is_no_key() -> None:
-    ledger = MemoryLedger()
+    provider = MemoryProvider()
 
-    outcome = run(call(idempotency_key="chosen-by-model"), ledger=ledger)
+    outcome = run(call(idempotency_key="chosen-by-model"), provider=provider)
 
     assert said(outcome) == (
         "repair",
         "semantics",
         ("idempotency_key:proposal=chosen-by-model:request=exactly-once-demo",),
     )
-    assert ledger.sent == 0
+    assert provider.sent == 0
 
 
 def test_without_a_bound_key_two_attempts_at_a_case_share_one() -> None:
-    ledger, asked = MemoryLedger(), replace(request(), control={})
+    provider, asked = MemoryProvider(), replace(request(), control={})
 
-    first, second = (run(call(), asked=asked, ledger=ledger) for _ in range(2))
+    first, second = (run(call(), asked=asked, provider=provider) for _ in range(2))
 
     assert first.effect is not None
     assert second.effect is not None
     assert first.effect.idempotency_key == second.effect.idempotency_key
-    assert ledger.committed == 1
+    assert provider.committed == 1
 
 
 def test_a_floor_that_would_be_broken_is_rejected_with_both_amounts() -> None:

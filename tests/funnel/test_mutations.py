@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from ticketgate.agents.effects.memory import ExecuteFault, MemoryLedger, ReadBackFault
+from ticketgate.agents.effects.memory import ExecuteFault, MemoryProvider, ReadBackFault
 from ticketgate.agents.funnel.evidence import Authority
 from ticketgate.codecs.proposal import Request
 
@@ -34,10 +34,10 @@ NAMES = st.text(min_size=1, max_size=40).filter(lambda name: name.isprintable() 
 
 
 def refused(text: str) -> tuple[str, str, tuple[str, ...]]:
-    """What is said of a call that must not have an effect, tried on a fresh ledger."""
-    ledger = MemoryLedger()
-    outcome = run(text, ledger=ledger)
-    assert ledger.sent == 0
+    """What is said of a call that must not have an effect, tried on a fresh provider."""
+    provider = MemoryProvider()
+    outcome = run(text, provider=provider)
+    assert provider.sent == 0
     assert outcome.effect is None
     return said(outcome)
 
@@ -111,17 +111,17 @@ def test_pence_for_pounds_is_another_amount(factor: Decimal) -> None:
 def test_another_currency_is_another_amount(currency: str) -> None:
     refund = {"order_id": "order_5", "amount": "19.90", "currency": "GBP"}
     asked = Request(operation="refund", actor_id="user_demo", roles=("agent",), phase="open", values=refund)
-    ledger = MemoryLedger()
+    provider = MemoryProvider()
 
     outcome = run(
         bare_call({**refund, "currency": currency}, "refund_order"),
         asked=asked,
         catalogue=SUPPORT,
-        ledger=ledger,
+        provider=provider,
     )
 
     assert said(outcome) == ("repair", "semantics", (f"currency:proposal={currency}:request=GBP",))
-    assert ledger.sent == 0
+    assert provider.sent == 0
 
 
 @given(st.sampled_from(["account_id", "payee_id"]), st.text(min_size=1, max_size=256))
@@ -171,12 +171,12 @@ def test_what_is_taken_for_money_is_a_plain_decimal(text: str) -> None:
 
 @given(st.dictionaries(st.sampled_from(sorted(VALUES)), st.text(min_size=1, max_size=8)))
 def test_a_schedule_for_a_quote_never_schedules(changed: dict[str, str]) -> None:
-    ledger = MemoryLedger()
+    provider = MemoryProvider()
 
-    outcome = run(call(**changed), asked=request("quote"), ledger=ledger)
+    outcome = run(call(**changed), asked=request("quote"), provider=provider)
 
     assert said(outcome)[1] in ("tool_selection", "schema")
-    assert ledger.sent == 0
+    assert provider.sent == 0
 
 
 @given(st.text(max_size=200))
@@ -186,12 +186,12 @@ def test_any_text_gets_a_verdict(text: str) -> None:
 
 @given(st.decimals("0.00", "599.99", places=2))
 def test_a_limit_below_the_amount_denies_and_names_itself(limit: Decimal) -> None:
-    ledger = MemoryLedger()
+    provider = MemoryProvider()
 
-    outcome = run(call(), may=authority(limit=f"{limit:.2f}"), ledger=ledger)
+    outcome = run(call(), may=authority(limit=f"{limit:.2f}"), provider=provider)
 
     assert said(outcome) == ("deny", "authority", (f"amount_exceeds_limit:{limit:.2f}",))
-    assert ledger.sent == 0
+    assert provider.sent == 0
 
 
 # What a person may have taken back meanwhile: the tool, enough of the limit, or the yes to any one of the values.
@@ -207,19 +207,19 @@ REVOKED = st.one_of(
 
 @given(REVOKED)
 def test_whatever_was_revoked_before_the_effect_stops_it(later: Authority) -> None:
-    ledger = MemoryLedger()
+    provider = MemoryProvider()
 
-    outcome = run(call(), later=later, ledger=ledger)
+    outcome = run(call(), later=later, provider=provider)
 
     assert said(outcome)[:2] == ("deny", "authority")
-    assert ledger.sent == 0
+    assert provider.sent == 0
 
 
 @given(st.integers(1, 1_000_000), st.integers(1, 1_000_000), st.booleans())
 def test_any_newer_request_stops_the_older_before_deciding_and_before_acting(
     version: int, more: int, is_known_at_once: bool
 ) -> None:
-    ledger = MemoryLedger()
+    provider = MemoryProvider()
     newer = replace(WORLD, request_version=version + more)
 
     outcome = run(
@@ -227,12 +227,12 @@ def test_any_newer_request_stops_the_older_before_deciding_and_before_acting(
         asked=request(version=version),
         world=newer if is_known_at_once else WORLD,
         later_world=newer,
-        ledger=ledger,
+        provider=provider,
     )
 
     reason = f"request_superseded:version={version}:newest={version + more}"
     assert said(outcome) == ("reject", "world_state", (reason,))
-    assert ledger.sent == 0
+    assert provider.sent == 0
 
 
 @given(
@@ -249,18 +249,18 @@ def test_any_newer_request_stops_the_older_before_deciding_and_before_acting(
 def test_time_outs_before_and_after_the_commit_make_one_transfer_at_most(
     proposed: list[tuple[list[ExecuteFault], list[ReadBackFault]]], is_idempotent_by_key: bool
 ) -> None:
-    ledger = MemoryLedger(is_idempotent_by_key=is_idempotent_by_key)
-    # Each run has a ledger of its own: to a provider that knows no keys, proposing again is another order.
+    provider = MemoryProvider(is_idempotent_by_key=is_idempotent_by_key)
+    # Each run has a provider of its own: to a provider that knows no keys, proposing again is another order.
     for execute, read_back in proposed if is_idempotent_by_key else proposed[:1]:
-        sent = ledger.sent
-        ledger.fail_next(execute=execute, read_back=read_back)
+        sent = provider.sent
+        provider.fail_next(execute=execute, read_back=read_back)
 
-        outcome = run(call(), ledger=ledger)
+        outcome = run(call(), provider=provider)
 
-        assert ledger.committed <= 1
-        assert ledger.sent - sent <= (2 if is_idempotent_by_key else 1)
+        assert provider.committed <= 1
+        assert provider.sent - sent <= (2 if is_idempotent_by_key else 1)
         assert outcome.verdict.status in ("accept", "unknown")
         # What is accepted was read back; what was not is told as unknown, whether it stands or not.
         assert (outcome.effect is not None) == (outcome.verdict.status == "accept")
         if outcome.effect is not None:
-            assert (ledger.committed, outcome.effect.provider_id) == (1, "tr_0001")
+            assert (provider.committed, outcome.effect.provider_id) == (1, "tr_0001")

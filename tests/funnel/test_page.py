@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.funnel.case import ABSTENTION_REASONS, Abstention, Call, read_envelope
 from ticketgate.agents.funnel.cases import read_cases, run_cases
 from ticketgate.agents.funnel.funnel_file import load_funnel_file
@@ -67,7 +67,7 @@ def test_the_shown_label_fits_a_case() -> None:
     case = json.loads(block("json", "A case")) | {"label": json.loads(block("json", "The failure profile"))}
 
     read = read_cases(json.dumps(case), source="page")
-    profiled = asyncio.run(profile_cases(read, catalogue=PAYMENTS, provider=MemoryLedger()))
+    profiled = asyncio.run(profile_cases(read, catalogue=PAYMENTS, provider=MemoryProvider()))
 
     assert profiled.profile.unlabelled == {"admissible": 0, "must_deny": 0, "cost": 0}
 
@@ -91,7 +91,7 @@ def test_the_shown_case_comes_out_as_it_says() -> None:
     line = json.dumps(json.loads(block("json", "A case")))
 
     (result,) = asyncio.run(
-        run_cases(read_cases(line, source="page"), catalogue=PAYMENTS, ledger=MemoryLedger())
+        run_cases(read_cases(line, source="page"), catalogue=PAYMENTS, provider=MemoryProvider())
     )
 
     assert result.faults == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.funnel.cases import read_cases, run_cases
 from ticketgate.agents.funnel.export import export_cases
 from ticketgate.codecs import CaseDecision, EffectReceipt, read_case_decision, read_receipt
@@ -33,7 +33,7 @@ def test_the_shown_decision_becomes_a_case_with_its_verdict() -> None:
     lines, errors = export_cases([decision], [])
 
     cases = read_cases("\n".join(map(json.dumps, lines)), source="page")
-    (result,) = asyncio.run(run_cases(cases, catalogue=PAYMENTS, ledger=MemoryLedger()))
+    (result,) = asyncio.run(run_cases(cases, catalogue=PAYMENTS, provider=MemoryProvider()))
     assert (errors, result.faults) == ([], ())
     assert result.outcome.verdict == decision.verdict
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.funnel.cases import FunnelCaseError, read_cases
 from ticketgate.agents.funnel.load import example
 from ticketgate.agents.funnel.profile import Profile, profile
@@ -70,7 +70,7 @@ def denied(name: str) -> Case:
 def run(cases: Sequence[Case], catalogue: Any = PAYMENTS) -> Profiled:
     text = "\n".join(json.dumps(case) for case in cases)
     return asyncio.run(
-        profile_cases(read_cases(text, source="test"), catalogue=catalogue, provider=MemoryLedger())
+        profile_cases(read_cases(text, source="test"), catalogue=catalogue, provider=MemoryProvider())
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.funnel.repair import BUDGETS, Attempt, remaining
 from ticketgate.codecs.receipt import StopReason
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -33,25 +33,25 @@ def test_a_first_drift_says_what_may_change_and_to_what() -> None:
 
 
 def test_a_mended_call_is_carried_out_and_its_receipt_shows_the_change() -> None:
-    ledger = MemoryLedger()
+    provider = MemoryProvider()
 
-    outcome = run(call(), committed=after(call(amount_gbp="660")), ledger=ledger)
+    outcome = run(call(), committed=after(call(amount_gbp="660")), provider=provider)
 
     assert said(outcome) == ("accept", "postcondition", ())
     assert outcome.repair is not None
     assert outcome.repair.stop_reason is StopReason.REPAIRED
     assert (outcome.repair.before, outcome.repair.after) == ({"amount_gbp": "660"}, {"amount_gbp": "600.00"})
-    assert ledger.committed == 1
+    assert provider.committed == 1
 
 
 def test_a_change_that_was_not_permitted_ends_it_even_if_every_gate_is_content() -> None:
-    ledger = MemoryLedger()
+    provider = MemoryProvider()
     first = call(amount_gbp="660", account_id="acct_demo")
 
-    outcome = run(call(idempotency_key="exactly-once-demo"), committed=after(first), ledger=ledger)
+    outcome = run(call(idempotency_key="exactly-once-demo"), committed=after(first), provider=provider)
 
     assert said(outcome) == ("review", "semantics", ("unpermitted_change", "idempotency_key"))
-    assert ledger.sent == 0
+    assert provider.sent == 0
 
 
 def test_a_change_of_tool_is_never_permitted_by_a_schemas_repair() -> None:
@@ -118,13 +118,13 @@ def test_an_extra_field_may_go_however_long_its_name() -> None:
 
 @pytest.mark.parametrize("status", [Status.DENY, Status.REJECT, Status.UNKNOWN, Status.ACCEPT, Status.REVIEW])
 def test_after_anything_but_a_repair_nothing_is_tried_again(status: Status) -> None:
-    ledger = MemoryLedger()
+    provider = MemoryProvider()
     before = Attempt(1, call(amount_gbp="660"), Verdict(status, Stage.OUTCOME, (), ""))
 
-    outcome = run(call(), committed=(before,), ledger=ledger)
+    outcome = run(call(), committed=(before,), provider=provider)
 
     assert said(outcome)[2] == ("not_repairable", f"attempted_after:{status}")
-    assert ledger.sent == 0
+    assert provider.sent == 0
 
 
 def test_a_denial_of_a_mended_call_stays_a_denial() -> None:

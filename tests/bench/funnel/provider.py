@@ -5,7 +5,7 @@ Promise: `effects` is what was committed, in order, whoever asked and whatever a
 
 from __future__ import annotations
 
-from ticketgate.agents.effects.memory import MemoryLedger
+from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.effects.port import (
     Command,
     ExecuteResult,
@@ -23,7 +23,7 @@ class Provider:
     """An effect port that keeps count."""
 
     def __init__(self, asked: Asked) -> None:
-        self._bank = MemoryLedger(is_idempotent_by_key=asked.is_idempotent)
+        self._bank = MemoryProvider(is_idempotent_by_key=asked.is_idempotent)
         self._bank.fail_next(execute=asked.execute, read_back=asked.read_back)
         self.effects: list[Done] = []
         self.sends = self.read_backs = self.time_outs = 0
