@@ -23,6 +23,16 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.entries import Command, Entry, Order, Settlement
 
 
+class EntryUnreadable(Exception):
+    """An entry that this version cannot read, such as a newer one's. Nothing is done about its effect; others go on."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(
+            f"effect {key} is not of this version's ledger ({why}); it is left as it is: run the version that wrote it"
+        )
+        self.key, self.why = key, why
+
+
 def write_order(order: Order) -> bytes:
     """The field `order`. Raises ValueError for what is not JSON."""
     return encode(
@@ -94,9 +104,13 @@ def read_entry(key: str, now_ms: int, fields: Mapping[str, bytes]) -> Entry:
 
 
 def read_reply(key: str, reply: Sequence[bytes]) -> Entry | None:
-    """The entry that a script returned as the time in ms and then the hash, flat; None where there is no hash."""
+    """The entry that a script returned as the time in ms and then the hash, flat; None where there is no hash. Raises
+    EntryUnreadable."""
     now_ms, *flat = reply
     if not flat:
         return None
     fields = {name.decode(): value for name, value in zip(flat[::2], flat[1::2], strict=True)}
-    return read_entry(key, int(now_ms), fields)
+    try:
+        return read_entry(key, int(now_ms), fields)
+    except (ValueError, KeyError, TypeError) as err:
+        raise EntryUnreadable(key, f"{type(err).__name__}: {err}") from err

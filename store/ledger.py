@@ -10,6 +10,7 @@ Source: DESIGN section 7.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import cast
@@ -29,10 +30,12 @@ from ticketgate.store.entries import (
     check_settle,
     is_open,
 )
-from ticketgate.store.entry_fields import read_reply, write_known, write_order
+from ticketgate.store.entry_fields import EntryUnreadable, read_reply, write_known, write_order
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import mark_committed
 from ticketgate.store.tokens import GUARD, LaneToken
+
+log = logging.getLogger(__name__)
 
 # Read back soon at first, for most outcomes are known after a moment; then seldom, for what stays open for hours is a
 # person's, and a provider must not be asked about it all day.
@@ -160,7 +163,8 @@ return found
 
 
 class Ledger:
-    """The ledger of one namespace. Writes raise `Superseded`, `ClaimsNotDurable` and redis-py's errors.
+    """The ledger of one namespace. Writes raise `Superseded`, `ClaimsNotDurable` and redis-py's errors; what gives the
+    entry of one key raises `EntryUnreadable`.
 
     `ttl`: how long what is settled is kept, and so for how long a repeated order is recognised.
     """
@@ -219,11 +223,15 @@ class Ledger:
         await self._step(_TELL, entry, [int(entry.is_open), self._ttl_ms], None)
 
     async def take_due(self, limit: int) -> tuple[Entry, ...]:
-        """What is due, the longest due first; each is due again after a back-off, unless it is settled till then."""
+        """What is due, the longest due first; each is due again after a back-off, unless it is settled till then. What
+        cannot be read is logged, and keeps nothing else waiting."""
         names = (self._keys.effects_open, self._keys.effects_since)
         pauses = (_ms(BACK_OFF_FIRST.total_seconds()), _ms(BACK_OFF_MOST.total_seconds()))
         reply = await self._redis.eval(_NOW + _TAKE_DUE, 2, *names, self._keys.effect(""), limit, *pauses)
-        return _pairs(reply)
+        entries, unreadable = _parted(reply)
+        for each in unreadable:
+            log.error("%s", each)
+        return entries
 
     async def read(self, key: str) -> Entry | None:
         """The entry of a key."""
@@ -231,9 +239,12 @@ class Ledger:
         return read_reply(key, cast("list[bytes]", reply))
 
     async def held(self, limit: int) -> tuple[Entry, ...]:
-        """What is open, the oldest first."""
-        names = (self._keys.effects_since, self._keys.effect(""))
-        return _pairs(await self._redis.eval(_NOW + _HELD, 2, *names, limit))
+        """What is open, the oldest first, but what `unreadable` gives."""
+        return (await self._held(limit))[0]
+
+    async def unreadable(self, limit: int) -> tuple[EntryUnreadable, ...]:
+        """What of the oldest `limit` that are open cannot be read."""
+        return (await self._held(limit))[1]
 
     async def count_open(self) -> Open:
         """How much is open, and since when."""
@@ -248,6 +259,10 @@ class Ledger:
     async def mark_committed(self, token: LaneToken, offset: int) -> None:
         """See `marks.mark_committed`."""
         await mark_committed(self._redis, self._keys, token, offset)
+
+    async def _held(self, limit: int) -> tuple[tuple[Entry, ...], tuple[EntryUnreadable, ...]]:
+        names = (self._keys.effects_since, self._keys.effect(""))
+        return _parted(await self._redis.eval(_NOW + _HELD, 2, *names, limit))
 
     async def _step(
         self,
@@ -291,13 +306,19 @@ def _found(order: Order, reply: Sequence[bytes]) -> Entry | Collided:
     return entry if entry.order.command.content == order.command.content else Collided(order, entry)
 
 
-def _pairs(reply: object) -> tuple[Entry, ...]:
+def _parted(reply: object) -> tuple[tuple[Entry, ...], tuple[EntryUnreadable, ...]]:
+    """The entries of a list of keys and hashes by turns, and what of them cannot be read."""
     flat = cast("list[bytes | list[bytes]]", reply)
-    found = (
-        read_reply(cast("bytes", key).decode(), cast("list[bytes]", fields))
-        for key, fields in zip(flat[::2], flat[1::2], strict=True)
-    )
-    return tuple(entry for entry in found if entry is not None)
+    entries: list[Entry] = []
+    unreadable: list[EntryUnreadable] = []
+    for key, fields in zip(flat[::2], flat[1::2], strict=True):
+        try:
+            entry = read_reply(cast("bytes", key).decode(), cast("list[bytes]", fields))
+        except EntryUnreadable as err:
+            unreadable.append(err)
+        else:
+            entries += [] if entry is None else [entry]
+    return tuple(entries), tuple(unreadable)
 
 
 def _ms(seconds: float) -> int:

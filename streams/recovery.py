@@ -19,6 +19,7 @@ from ticketgate.agents.funnel.evidence import LookupUnavailable
 from ticketgate.agents.scoring import ScorerUnavailable
 from ticketgate.store.attempts import AttemptUnreadable
 from ticketgate.store.durability import ClaimsNotDurable
+from ticketgate.store.entry_fields import EntryUnreadable
 from ticketgate.store.tokens import Superseded
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.settings import SettingsError
@@ -88,6 +89,7 @@ TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (ScorerUnavailable, _SCORER_AWAY),
     (LookupUnavailable, Handling(Action.REOPEN, "lookup_away")),
     (AttemptUnreadable, Handling(Action.REFUSE, "attempts_unreadable", "see what the message says")),
+    (EntryUnreadable, Handling(Action.REFUSE, "effect_unreadable", "run the version that wrote it")),
     (ProviderMissing, Handling(Action.REFUSE, "provider_missing", "name it in the funnel file")),
     (EntryLost, Handling(Action.REFUSE, "ledger_lost", "run `ticketgate ledger rebuild`")),
     (ClaimsNotDurable, Handling(Action.REOPEN, "claims_not_durable")),

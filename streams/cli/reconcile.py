@@ -16,9 +16,10 @@ from ticketgate.streams.settings import Settings
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
-    from ticketgate.agents.effects.ledger import Entry
+    from ticketgate.agents.effects.ledger import Entry, Open
     from ticketgate.agents.effects.reconcile import Reconciler
     from ticketgate.codecs.receipt import EffectReceipt
+    from ticketgate.store.entry_fields import EntryUnreadable
     from ticketgate.store.ledger import Ledger
 
 SETTLED_AS = ("committed", "absent", "rejected")
@@ -65,13 +66,13 @@ def command(
         entry = asyncio.run(_settle(settings, key, str(state), str(actor), str(reason)))
         _show([entry], as_json=as_json, count=0, oldest_s=0.0)
         return 0
-    looked, held, count, oldest_s = asyncio.run(_look(settings, read_back, is_all, limit))
+    looked, held, unreadable, found = asyncio.run(_look(settings, read_back, is_all, limit))
     if read_back:
         settled = [entry for entry in looked if not entry.is_open]
         say(f"{len(looked)} read back, {len(settled)} settled")
         held = (*settled, *held)
-    _show(held, as_json=as_json, count=count, oldest_s=oldest_s)
-    return EXIT_FINDINGS if count else 0
+    _show(held, as_json=as_json, count=found.count, oldest_s=found.oldest_s, unreadable=unreadable)
+    return EXIT_FINDINGS if found.count else 0
 
 
 def _require_sense(*, read_back: bool, is_all: bool, key: str | None, given: tuple[str | None, ...]) -> None:
@@ -89,8 +90,8 @@ def _require_sense(*, read_back: bool, is_all: bool, key: str | None, given: tup
 
 async def _look(
     settings: Settings, read_back: bool, is_all: bool, limit: int
-) -> tuple[Sequence[Entry], Sequence[Entry], int, float]:
-    """What was read back; what is open then, how much that is in all, and for how long the oldest has been."""
+) -> tuple[Sequence[Entry], Sequence[Entry], Sequence[EntryUnreadable], Open]:
+    """What was read back; what is open then, what of it cannot be read, and how much that is in all."""
     from ticketgate.streams.cli.redis import open_redis
     from ticketgate.streams.effect_ledger import open_ledger
 
@@ -104,7 +105,7 @@ async def _look(
                 else:
                     looked = await reconciler.run_once(limit)
         found = await ledger.count_open()
-        return looked, await ledger.held(limit), found.count, found.oldest_s
+        return looked, await ledger.held(limit), await ledger.unreadable(limit), found
 
 
 async def _settle(settings: Settings, key: str, state: str, actor: str, reason: str) -> Entry:
@@ -197,16 +198,23 @@ def to_json(entry: Entry) -> dict[str, object]:
     return {**receipt_of(entry).to_json(), "age_s": round(entry.age_s, 3), "is_open": entry.is_open}
 
 
-def _show(entries: Sequence[Entry], *, as_json: bool, count: int, oldest_s: float) -> None:
+def _show(
+    entries: Sequence[Entry],
+    *,
+    as_json: bool,
+    count: int,
+    oldest_s: float,
+    unreadable: Sequence[EntryUnreadable] = (),
+) -> None:
     if as_json:
         effects = [to_json(entry) for entry in entries]
-        print_json({"open": count, "oldest_s": round(oldest_s, 3), "effects": effects})
+        others = [{"idempotency_key": each.key, "why": each.why} for each in unreadable]
+        print_json({"open": count, "oldest_s": round(oldest_s, 3), "effects": effects, "unreadable": others})
         return
-    if entries:
-        print_table(
-            ("effect", "state", "tool", "provider", "of", "sends", "sent before", "why"),
-            [_row(entry) for entry in entries],
-        )
+    rows = [_row(entry) for entry in entries]
+    rows += [(each.key, "unreadable", *"-----", each.why) for each in unreadable]
+    if rows:
+        print_table(("effect", "state", "tool", "provider", "of", "sends", "sent before", "why"), rows)
     if count:
         oldest = timedelta(seconds=round(oldest_s))
         click.echo(f"{count} open, the oldest for {oldest}")

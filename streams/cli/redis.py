@@ -9,13 +9,16 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from ticketgate.store.connect import connect
 from ticketgate.store.durability import ClaimsNotDurable
+from ticketgate.store.entry_fields import EntryUnreadable
 from ticketgate.streams.broker import Unreachable
+from ticketgate.streams.cli import CommandError
 from ticketgate.streams.settings import Settings, SettingsError
 
 
 @asynccontextmanager
 async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
-    """A connection to the settings' Redis. Raises `SettingsError`, and in it `Unreachable` for any error of Redis."""
+    """A connection to the settings' Redis. Raises `SettingsError`, and in it `Unreachable` for any error of Redis;
+    and `CommandError` for an effect that this version cannot read."""
     try:
         redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
     except ValueError as err:
@@ -24,5 +27,7 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
         yield redis
     except (RedisError, ClaimsNotDurable) as err:
         raise Unreachable("TICKETGATE_REDIS", str(err), "see what ails Redis, and try again") from err
+    except EntryUnreadable as err:
+        raise CommandError(str(err)) from err
     finally:
         await redis.aclose()

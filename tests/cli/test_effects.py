@@ -190,6 +190,25 @@ def test_what_is_open_is_listed_for_people_and_programs(settings: Settings, tick
     assert line["effects"][0]["is_open"] is True
 
 
+def test_what_another_version_wrote_is_listed_and_holds_nothing_up(
+    settings: Settings, valkey: Valkey, ticketgate: Run
+) -> None:
+    leave_open(settings)
+    leave_open(settings, "k2")
+    book(settings, valkey)
+    name = Keys(settings.namespace).effect("k2")
+    with_redis(settings, lambda redis: redis.hset(name, "state", "of_tomorrow"))
+
+    read, data = ticketgate("reconcile", "--read-back"), ticketgate("reconcile", "--json")
+    shown = ticketgate("ledger", "show", "k2")
+
+    assert (read.code, read.err.splitlines()[0]) == (3, "1 read back, 1 settled")
+    assert b"k2      unreadable" in read.out
+    assert [each["idempotency_key"] for each in data.lines[0]["unreadable"]] == ["k2"]
+    assert shown.code == 2
+    assert "run the version that wrote it" in shown.err
+
+
 @pytest.mark.parametrize("flags", [(), ("--all",)])
 def test_reading_back_settles_what_stands_and_announces_its_receipt(
     settings: Settings, valkey: Valkey, ticketgate: Run, flags: tuple[str, ...]

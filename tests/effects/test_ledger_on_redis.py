@@ -15,6 +15,7 @@ from ticketgate.codecs.receipt import EffectState, EffectStatus, SettledBy
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.connect import connect
 from ticketgate.store.durability import ClaimsNotDurable, Durability
+from ticketgate.store.entry_fields import EntryUnreadable
 from ticketgate.store.keys import Keys
 from ticketgate.store.ledger import Ledger
 from ticketgate.store.ledger_rebuild import Remembered, restore
@@ -228,3 +229,24 @@ async def test_a_key_that_a_restored_effect_left_is_wholly_another_orders(lane: 
     assert isinstance(anew, Entry)
     # What its gates judge again came with it, so it may be sent a second time.
     assert (anew.state, anew.is_restored) == (EffectState.PREPARED, False)
+
+
+async def test_an_entry_of_another_version_keeps_no_other_waiting_and_is_told_by_its_key(
+    lane: Lane, caplog: pytest.LogCaptureFixture
+) -> None:
+    for key in ("k1", "k2", "k3"):
+        await lane.send(key)
+    known = '{"verdict": {"status": "unknown", "stage": "of_tomorrow", "reasons": [], "next_step": ""}}'
+    await lane.redis.hset(lane.keys.effect("k2"), "known", known)
+
+    due = await lane.ledger.take_due(10)
+
+    assert [each.key for each in due] == ["k1", "k3"]
+    (said,) = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert "effect k2 is not of this version's ledger" in said
+    assert "of_tomorrow" in said
+    assert [each.key for each in await lane.ledger.held(10)] == ["k1", "k3"]
+    assert [each.key for each in await lane.ledger.unreadable(10)] == ["k2"]
+    assert await lane.ledger.take_due(10) == ()
+    with pytest.raises(EntryUnreadable):
+        await lane.ledger.read("k2")
