@@ -114,8 +114,13 @@ def _exceeded(case: FunnelCase, authority: Authority) -> Iterator[str]:
             yield f"limit_unknown:{limit.limit}"
             continue
         amount = case.command.get(limit.field)
-        if isinstance(amount, Decimal) and amount > allowed:
+        if not isinstance(amount, Decimal):
+            continue
+        if amount > allowed:
             yield f"{limit.reason}:{show(allowed)}"
+        elif amount < 0:
+            # Below every limit, and as far the other way as it likes.
+            yield f"amount_below_zero:{limit.field}"
 
 
 def _unconfirmed(case: FunnelCase, authority: Authority) -> Iterator[str]:

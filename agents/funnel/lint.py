@@ -59,6 +59,9 @@ def _of_tool(name: str, tool: Tool) -> Iterator[Finding]:
 
 
 def _of_field(place: str, spec: FieldSpec) -> Iterator[Finding]:
+    if spec.type == "money" and spec.above is None and spec.at_least is None:
+        what = "money without a lower bound: -600.00 is well formed"
+        yield Finding("no_lower_bound", place, what, 'add above = "0", or at_least where 0 or less is meant')
     if spec.cases is None:
         remedy = "add cases = { admissible = …, wrong = …, unclear = … }"
         yield Finding("no_cases", place, "no three cases say what it means", remedy)

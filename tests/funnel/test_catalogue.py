@@ -182,6 +182,25 @@ def test_lint_holds_a_field_to_its_three_cases(cases: FieldCases, code: str) -> 
     assert [each.code for each in lint_catalogue(changed)] == [code]
 
 
+@pytest.mark.parametrize(
+    ("bounds", "codes"),
+    [
+        ({"above": None}, ["no_lower_bound"]),
+        ({"above": None, "at_most": "9.00"}, ["no_lower_bound"]),
+        ({"above": None, "at_least": "-9.00"}, []),
+    ],
+)
+def test_lint_asks_how_low_money_may_be(bounds: dict[str, str | None], codes: list[str]) -> None:
+    tool = PAYMENTS.tools["quote_transfer"]
+    cases = FieldCases("6.00", "7.00", "some")
+    amount = replace(tool.fields["amount_gbp"], cases=cases, **bounds)  # type: ignore[arg-type]
+    changed = Catalogue(
+        "c", "1", {"quote_transfer": replace(tool, fields={**tool.fields, "amount_gbp": amount})}
+    )
+
+    assert [each.code for each in lint_catalogue(changed)] == codes
+
+
 def judged_by_cases(
     catalogue: Catalogue, name: str, *, wrong: str | None = None, unbound: str | None = None
 ) -> Verdict | None:

@@ -246,6 +246,21 @@ def test_what_is_not_delegated_is_denied(may: Authority, reason: str) -> None:
     assert said(run(call(), may=may)) == ("deny", "authority", (reason,))
 
 
+def test_a_negative_amount_passes_no_limit() -> None:
+    tool = PAYMENTS.tools["schedule_transfer"]
+    amount = replace(tool.fields["amount_gbp"], above=None)
+    catalogue = replace(
+        PAYMENTS,
+        tools={"schedule_transfer": replace(tool, fields={**tool.fields, "amount_gbp": amount})},
+    )
+    below = {"amount_gbp": "-5000.00"}
+    may = authority(confirmations=(confirmation(**below),))
+
+    outcome = run(call(**below), asked=request(**below), may=may, catalogue=catalogue)
+
+    assert said(outcome) == ("deny", "authority", ("amount_below_zero:amount_gbp",))
+
+
 def test_a_changed_bound_value_voids_a_confirmation() -> None:
     may = authority(confirmations=(confirmation(amount_gbp="60.00"),))
 
