@@ -25,22 +25,22 @@ from ticketgate.codecs.ticket import Ticket
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """One case and what came of it. `faults`: what was expected and what came instead, a sentence each."""
+    """One case and what came of it. `unmet`: what was expected and what came instead, a sentence each."""
 
     name: str
     decision: Decision
-    faults: tuple[str, ...]
+    unmet: tuple[str, ...]
 
     def to_json(self) -> dict[str, JsonValue]:
         """For programs."""
         verdict = self.decision.verdict
         return {
             "name": self.name,
-            "passed": not self.faults,
+            "passed": not self.unmet,
             "status": str(verdict.status),
             "stage": str(verdict.stage),
             "reasons": list(verdict.reasons),
-            "faults": list(self.faults),
+            "unmet": list(self.unmet),
         }
 
 
@@ -85,10 +85,10 @@ def run_cases(cases: Sequence[CheckedCase], policy: Policy) -> tuple[tuple[CaseR
 
 def _run(case: CheckedCase, policy: Policy) -> CaseResult:
     decision = check(case.given, policy=policy)
-    return CaseResult(name=case.name, decision=decision, faults=tuple(_faults(case, decision)))
+    return CaseResult(name=case.name, decision=decision, unmet=tuple(_unmet(case, decision)))
 
 
-def _faults(case: CheckedCase, decision: Decision) -> Iterator[str]:
+def _unmet(case: CheckedCase, decision: Decision) -> Iterator[str]:
     expected, verdict = case.expected, decision.verdict
     came: dict[str, object] = {
         "expect": str(verdict.status),

@@ -122,12 +122,12 @@ class ReadCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of a case. trace: what passed between it and the provider. faults: how it is not what was expected."""
+    """What came of a case. trace: what passed between it and the provider. unmet: how it is not what was expected."""
 
     name: str
     outcome: Outcome
     trace: Trace
-    faults: tuple[str, ...]
+    unmet: tuple[str, ...]
 
     def to_json(self) -> dict[str, JsonValue]:
         """The result for programs."""
@@ -138,8 +138,8 @@ class CaseResult:
             "decision": outcome.decision.to_json(),
             "receipt": None if outcome.effect is None else outcome.effect.to_json(),
             "repair": None if outcome.repair is None else outcome.repair.to_json(),
-            "as_expected": not self.faults,
-            "faults": list(self.faults),
+            "as_expected": not self.unmet,
+            "unmet": list(self.unmet),
         }
 
 
@@ -179,8 +179,8 @@ async def run_cases(
         )
         permitted = () if outcome.repair is None else outcome.repair.permitted
         before.append(Attempt(proposal.attempt, proposal.call, outcome.verdict, permitted))
-        faults = () if written.expect is None else tuple(_faults(written.expect, outcome, provider))
-        results.append(CaseResult(written.name, outcome, port.trace(), faults))
+        unmet = () if written.expect is None else tuple(_unmet(written.expect, outcome, provider))
+        results.append(CaseResult(written.name, outcome, port.trace(), unmet))
     return tuple(results)
 
 
@@ -253,7 +253,7 @@ def _known(place: Sequence[int | str]) -> str:
     return f"{place[0] if kind else 'a case'} has {names}"
 
 
-def _faults(expected: Expectation, outcome: Outcome, provider: MemoryProvider) -> list[str]:
+def _unmet(expected: Expectation, outcome: Outcome, provider: MemoryProvider) -> list[str]:
     effect, repair, verdict = outcome.effect, outcome.repair, outcome.verdict
     observed: Mapping[str, object] = {
         "status": verdict.status,

@@ -118,7 +118,7 @@ def _profile(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -
         profiled = asyncio.run(profile_cases(cases, catalogue=catalogue, provider=MemoryProvider()))
     except FunnelCaseError as err:
         raise CommandError(str(err)) from err
-    failed = [result.name for result in profiled.results if result.faults]
+    failed = [result.name for result in profiled.results if result.unmet]
     if as_json:
         print_json({**profiled.profile.to_json(), "not_as_expected": failed})
     else:
@@ -139,7 +139,7 @@ def _run(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -> in
             print_json(result.to_json())
     else:
         click.echo("\n".join(_lines(results, provider.committed)))
-    return EXIT_FINDINGS if any(result.faults for result in results) else 0
+    return EXIT_FINDINGS if any(result.unmet for result in results) else 0
 
 
 def _lint(catalogue: Catalogue, as_json: bool) -> int:
@@ -167,7 +167,7 @@ def _lines(results: Sequence[CaseResult], committed: int) -> list[str]:
         verdict, effect = result.outcome.verdict, result.outcome.effect
         told = f"{result.name:{width}}  {verdict.status:7} {verdict.stage:14} {', '.join(verdict.reasons) or '-'}"
         lines.append(told if effect is None else f"{told}  [{effect.status} {effect.provider_id}]")
-        lines += [f"  NOT AS EXPECTED: {fault}" for fault in result.faults]
-    failed = sum(bool(result.faults) for result in results)
+        lines += [f"  NOT AS EXPECTED: {fault}" for fault in result.unmet]
+    failed = sum(bool(result.unmet) for result in results)
     lines.append(f"{counted(len(results), 'case')}, {failed} not as expected; effects committed: {committed}")
     return lines

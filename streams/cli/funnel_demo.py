@@ -33,7 +33,7 @@ def run(*, as_json: bool) -> int:
     else:
         show(result)
     for each in result.results:
-        for fault in each.faults:
+        for fault in each.unmet:
             say(f"not as expected: {each.case.name}: {fault}")
     for fault in result.bank_faults:
         say(f"not as expected: {fault}")
@@ -50,8 +50,8 @@ def case_json(result: CaseResult) -> dict[str, JsonValue]:
         "went_to": outcome.went_to or "missing",
         "verdict": None if outcome.verdict is None else verdict_json(outcome.verdict),
         "effect": None if outcome.effect is None else outcome.effect.to_json(),
-        "as_expected": not result.faults,
-        "faults": list(result.faults),
+        "as_expected": not result.unmet,
+        "unmet": list(result.unmet),
     }
 
 

@@ -70,7 +70,7 @@ def command(
     else:
         _print(ran, shown)
     is_failed = ran is not None and (
-        any(each.faults for each in ran[0]) or (strict and bool(ran[1].never_fired or ran[1].never_held))
+        any(each.unmet for each in ran[0]) or (strict and bool(ran[1].never_fired or ran[1].never_held))
     )
     return EXIT_FINDINGS if is_failed or any(each.passed is False for each in shown or ()) else 0
 
@@ -102,7 +102,7 @@ def _print(ran: tuple[Sequence[CaseResult], Coverage] | None, shown: Sequence[Ex
     if ran is not None:
         results, coverage = ran
         for result in results:
-            for fault in result.faults:
+            for fault in result.unmet:
                 click.echo(f"{result.name}: {fault}")
         print_table(
             ("rule", "fired", "held"),
@@ -111,7 +111,7 @@ def _print(ran: tuple[Sequence[CaseResult], Coverage] | None, shown: Sequence[Ex
                 for rule_id, fired in coverage.broken.items()
             ],
         )
-        failed = sum(bool(result.faults) for result in results)
+        failed = sum(bool(result.unmet) for result in results)
         click.echo(f"{counted(len(results), 'case')}, {failed} not as expected")
     if shown is not None:
         print_table(

@@ -36,11 +36,11 @@ ROLES = "propose,effects"
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of one attempt. faults: how it is not what was expected."""
+    """What came of one attempt. unmet: how it is not what was expected."""
 
     case: DemoCase
     outcome: Outcome
-    faults: tuple[str, ...]
+    unmet: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class FunnelDemoResult:
     @property
     def is_as_expected(self) -> bool:
         """Whether each case came out as it must, and the bank has one transfer a key."""
-        return not self.bank_faults and not any(each.faults for each in self.results)
+        return not self.bank_faults and not any(each.unmet for each in self.results)
 
 
 async def run_funnel_demo(*, say: Callable[[str], None], advance: Callable[[int], None]) -> FunnelDemoResult:
@@ -151,7 +151,7 @@ class _Proposer:
         found: list[CaseResult] = []
         for case, committed in self._proposed:
             outcome = outcome_of(case.attempt, seen)
-            found.append(CaseResult(case, outcome, tuple(faults_of(case.expect, outcome, committed))))
+            found.append(CaseResult(case, outcome, tuple(unmet_by(case.expect, outcome, committed))))
         return tuple(found)
 
 
@@ -168,7 +168,7 @@ async def _wait_until_taken(worker: GateWorker, settings: Settings, proposer: _P
         await asyncio.sleep(POLL_S)
 
 
-def faults_of(expect: Expectation, outcome: Outcome, committed: int) -> Iterator[str]:
+def unmet_by(expect: Expectation, outcome: Outcome, committed: int) -> Iterator[str]:
     """How an outcome is not what was expected. committed: the transfers at the bank after it."""
     if not outcome.is_told:
         yield "not accounted for"

@@ -142,7 +142,7 @@ def test_a_bank_that_pays_twice_is_found_out(ticketgate: Run, monkeypatch: pytes
     assert "not as expected: 2 transfers under the key exactly-once-demo" in ran.err
     assert "not as expected: 2 transfers under the key semantic-drift-01" in ran.err
     paid = next(each for each in cases if each["case"] == "timeout_after_commit")
-    assert paid["faults"] == ["committed: expected 1, got 2"]
+    assert paid["unmet"] == ["committed: expected 1, got 2"]
 
 
 @pytest.mark.kafka

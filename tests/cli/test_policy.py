@@ -147,7 +147,7 @@ def test_test_tells_programs_the_same(ticketgate: Run, tmp_path: Path) -> None:
     ran = ticketgate("policy", "test", "--json", SEED_POLICY, written(tmp_path / "cases.toml", CASES))
 
     (report,) = ran.lines
-    assert [each["passed"] for each in report["cases"]] == [True, True]
+    assert [(each["passed"], each["unmet"]) for each in report["cases"]] == [(True, []), (True, [])]
     assert report["coverage"]["never_fired"] == ["review-excludes-auto-reply", "one-route"]
     assert report["examples"] is None
 

@@ -46,7 +46,7 @@ def test_the_shown_case_comes_out_as_it_says() -> None:
 
     (result,), _ = run_cases(read_cases(table, source="cases.toml", policy=policy), policy)
 
-    assert result.faults == ()
+    assert result.unmet == ()
 
 
 def test_the_shown_errors_are_those_that_come() -> None:

@@ -96,7 +96,7 @@ def test_a_case_made_of_a_record_comes_to_the_same_decision(
     line = json.dumps(policy_case(record))
 
     (result,), _ = run_cases(read_cases(line, source="exported", policy=under), under)
-    assert result.faults == ()
+    assert result.unmet == ()
     assert result.name == "T-1"
 
 

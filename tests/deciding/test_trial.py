@@ -27,14 +27,14 @@ def ran(text: str, under: Policy | None = None) -> tuple[Sequence[CaseResult], C
     return run_cases(read_cases(text, source="cases.toml", policy=chosen), chosen)
 
 
-def test_cases_that_come_out_as_expected_have_no_faults() -> None:
+def test_cases_that_come_out_as_expected_leave_nothing_unmet() -> None:
     results, _ = ran(
         f'[[cases]]\nname = "fine"\n{GOOD}\nexpect = "accept"\nselected = ["urgent", "review", "billing"]\n'
         f'effects = ["assign_queue"]\n'
         f'[[cases]]\n{BAD}\nexpect = "review"\nstage = "policy"\nviolations = ["urgent-requires-review"]\n'
     )
 
-    assert [(each.name, each.faults) for each in results] == [("fine", ()), ("case 2", ())]
+    assert [(each.name, each.unmet) for each in results] == [("fine", ()), ("case 2", ())]
 
 
 def test_what_was_expected_and_what_came_is_said() -> None:
@@ -43,7 +43,7 @@ def test_what_was_expected_and_what_came_is_said() -> None:
         'violations = ["review-excludes-auto_reply"]\neffects = ["send_reply"]\n'
     )
 
-    assert results[0].faults == (
+    assert results[0].unmet == (
         "verdict: expected accept, got review (urgent requires review)",
         "stage: expected abstention, got policy",
         "violations: expected review-excludes-auto_reply, got urgent-requires-review",
@@ -62,7 +62,7 @@ def test_json_lines_say_the_same_as_toml() -> None:
 
     results, _ = ran(line + "\n\n" + line)
 
-    assert [each.faults for each in results] == [(), ()]
+    assert [each.unmet for each in results] == [(), ()]
 
 
 def test_coverage_tells_which_rules_never_fired_and_which_never_held() -> None:
@@ -89,7 +89,7 @@ def test_choices_scores_and_facts_may_be_written_short() -> None:
         under,
     )
 
-    assert [each.faults for each in results] == [(), ()]
+    assert [each.unmet for each in results] == [(), ()]
 
 
 def test_malformed_answers_can_be_expected_to_go_to_review() -> None:
@@ -99,7 +99,7 @@ def test_malformed_answers_can_be_expected_to_go_to_review() -> None:
         f'[[cases]]\n{GOOD}\ntruncated = ["urgent"]\nexpect = "review"\nstage = "answers"\n'
     )
 
-    assert [each.faults for each in results] == [(), (), ()]
+    assert [each.unmet for each in results] == [(), (), ()]
 
 
 @pytest.mark.parametrize(

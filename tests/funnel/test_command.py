@@ -74,6 +74,9 @@ def test_a_case_that_comes_out_otherwise_is_named_and_ends_with_3(tmp_path: Path
     assert "NOT AS EXPECTED: status: expected deny, got accept" in ran.stdout
     assert ran.stderr == "judged by the catalogue payments 1; cases of another need --catalogue\n"
     assert funnel(str(cases), "--catalogue", "payments").stderr == ""
+    told = json.loads(funnel(str(cases), "--json").stdout)
+    assert (told["as_expected"], "faults" in told) == (False, False)
+    assert told["unmet"][0] == "status: expected deny, got accept"
 
 
 def test_a_file_that_cannot_be_used_is_one_line_with_its_place(tmp_path: Path) -> None:

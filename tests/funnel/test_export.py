@@ -256,7 +256,7 @@ def test_a_case_made_of_its_own_records_comes_to_the_same_verdict(lines: list[di
 
     assert errors == []
     again = ran(read(exported))
-    assert [each.faults for each in again] == [()] * len(lines)
+    assert [each.unmet for each in again] == [()] * len(lines)
     assert verdicts(again) == verdicts(results)
 
 
@@ -279,7 +279,7 @@ def test_a_tool_that_is_offered_no_more_makes_a_case_with_the_facts_that_say_so(
         "reasons": ["tool_no_longer_offered:schedule_transfer"],
     }
     (again,) = ran(read([case]), BY_FACT)
-    assert again.faults == ()
+    assert again.unmet == ()
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_the_shown_case_comes_out_as_it_says() -> None:
         run_cases(read_cases(line, source="page"), catalogue=PAYMENTS, provider=MemoryProvider())
     )
 
-    assert result.faults == ()
+    assert result.unmet == ()
 
 
 def test_the_shown_funnel_file_loads_and_passes_release(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_shown_decision_becomes_a_case_with_its_verdict() -> None:
 
     cases = read_cases("\n".join(map(json.dumps, lines)), source="page")
     (result,) = asyncio.run(run_cases(cases, catalogue=PAYMENTS, provider=MemoryProvider()))
-    assert (errors, result.faults) == ([], ())
+    assert (errors, result.unmet) == ([], ())
     assert result.outcome.verdict == decision.verdict
 
 

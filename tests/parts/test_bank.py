@@ -30,7 +30,7 @@ from ticketgate.codecs.verdict import Stage, Status
 from ticketgate.streams.embedded.bank import Script
 from ticketgate.streams.embedded.bank_process import BankProcess, Book
 from ticketgate.streams.embedded.funnel_cases import mended, script_of, seed_cases, write_funnel_file
-from ticketgate.streams.embedded.funnel_demo import FunnelDemoResult, faults_of
+from ticketgate.streams.embedded.funnel_demo import FunnelDemoResult, unmet_by
 from ticketgate.streams.embedded.funnel_seen import Outcome
 
 KEY, SILENT = "a-key-of-mine", "a-silent-key"
@@ -145,12 +145,12 @@ def test_the_demos_funnel_file_is_the_examples_and_may_be_automatic(tmp_path: Pa
     assert "127.0.0.1:8000" not in file.path.read_text()
 
 
-def test_what_is_not_told_or_not_as_expected_is_a_fault() -> None:
+def test_what_is_not_told_or_not_as_expected_is_unmet() -> None:
     expect = Expectation(status=Status.ACCEPT, stage=Stage.OUTCOME, committed=0)
 
-    faults = list(faults_of(expect, Outcome(attempt=("a", 1), decisions=2), committed=1))
+    unmet = list(unmet_by(expect, Outcome(attempt=("a", 1), decisions=2), committed=1))
 
-    assert faults == [
+    assert unmet == [
         "not accounted for",
         "decided 2 times",
         "status: expected accept, got None",
