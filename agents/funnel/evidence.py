@@ -8,12 +8,16 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar, Final, Protocol
 
 from pydantic import AfterValidator, AwareDatetime, ConfigDict
 from ticketgate.codecs.proposal import Proposal, Scalar
 from ticketgate.codecs.strict import JsonValue
 from ticketgate.codecs.times import rfc3339
+
+# So far ahead of ours may be the clock of who signs a record, or takes a confirmation. Neither is taken longer for it:
+# expiry has no such grace.
+CLOCK_SKEW_S: Final = 5.0
 
 _STRICT = ConfigDict(extra="forbid")
 

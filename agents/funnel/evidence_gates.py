@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from ticketgate.agents.funnel.case import FunnelCase, Unreadable
 from ticketgate.agents.funnel.catalogue import ConfirmationRule, Precondition, is_among
-from ticketgate.agents.funnel.evidence import Authority, Confirmation
+from ticketgate.agents.funnel.evidence import CLOCK_SKEW_S, Authority, Confirmation
 from ticketgate.agents.funnel.values import Value, plain, read_money, read_value, show
 from ticketgate.codecs.proposal import Scalar
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -144,7 +144,7 @@ def _void(given: Confirmation, rule: ConfirmationRule, case: FunnelCase) -> Iter
     age = case.at - given.confirmed_at
     if age > timedelta(seconds=rule.max_age_s):
         yield f"confirmation_expired:{event}"
-    if age < timedelta(0):
+    if age < -timedelta(seconds=CLOCK_SKEW_S):
         yield f"confirmation_from_the_future:{event}"
     for name in rule.binds:
         confirmed, wanted = _confirmed(given, name, case), _wanted(name, case)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from ticketgate.agents.effects.memory import MemoryProvider
 from ticketgate.agents.funnel.catalogue import Offered
-from ticketgate.agents.funnel.evidence import Authority, World
+from ticketgate.agents.funnel.evidence import CLOCK_SKEW_S, Authority, World
 
 from .support import (
+    AT,
     FLOOR,
     KEY,
     PAYMENTS,
@@ -328,13 +329,21 @@ def test_a_bound_key_that_is_none_goes_to_a_person_and_no_other_takes_its_place(
     ("moment", "reason"),
     [
         (datetime(2026, 8, 30, tzinfo=UTC), "confirmation_expired:ev_1"),
-        (datetime(2026, 9, 2, tzinfo=UTC), "confirmation_from_the_future:ev_1"),
+        (AT - timedelta(seconds=86_401), "confirmation_expired:ev_1"),
+        (AT + timedelta(seconds=CLOCK_SKEW_S + 0.001), "confirmation_from_the_future:ev_1"),
     ],
 )
 def test_a_confirmation_holds_for_its_time(moment: datetime, reason: str) -> None:
     may = authority(confirmations=(replace(confirmation(), confirmed_at=moment),))
 
     assert said(run(call(), may=may))[2] == ("explicit_confirmation_missing", reason)
+
+
+@pytest.mark.parametrize("ahead_s", [1.0, CLOCK_SKEW_S])
+def test_a_confirmation_by_a_clock_that_is_a_little_ahead_holds(ahead_s: float) -> None:
+    may = authority(confirmations=(replace(confirmation(), confirmed_at=AT + timedelta(seconds=ahead_s)),))
+
+    assert run(call(), may=may).verdict.status == "accept"
 
 
 @pytest.mark.parametrize("changed", [{"actor_id": "somebody_else"}, {"operation": "quote"}])

@@ -12,18 +12,14 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 import jwt
 from jwt.api_jws import PyJWS
-from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, World
+from ticketgate.agents.funnel.evidence import CLOCK_SKEW_S, Authority, EvidenceUnreadable, World
 from ticketgate.agents.funnel.lookups.reading import authority_of, world_of
 from ticketgate.agents.funnel.values import plain
 from ticketgate.codecs.proposal import Proposal
 from ticketgate.codecs.strict import JsonValue, Malformed, decode
-
-# A signer's clock may be so far ahead of ours. A record is never taken longer for it: expiry has no such grace.
-CLOCK_SKEW_S: Final = 5.0
 
 
 class UnusableKey(ValueError):
