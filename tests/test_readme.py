@@ -74,7 +74,7 @@ def test_the_policy_that_the_readme_shows_loads(tmp_path: Path) -> None:
 
 def test_the_call_that_the_readme_proposes_is_accepted_by_the_evidence_that_it_writes(tmp_path: Path) -> None:
     (proposal,) = [json.loads(block) for kind, block in BLOCKS if kind == "json"]
-    written = dict(re.findall(r"^\$ redis-cli set support:(\w+):\S+ '(.*)'$", README, re.MULTILINE))
+    written = dict(re.findall(r"""^store\.set\("support:(\w+):\S+", '(.*)'\)$""", README, re.MULTILINE))
     evidence = {name: json.loads(value) for name, value in written.items()}
     wanted = {"status": "accept", "stage": "postcondition"}
     case = {"name": "shown", "at": "2026-09-01T12:00:00Z", **evidence, "expect": wanted}
