@@ -88,8 +88,7 @@ class Assignment(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
             lane.drain()
             task.cancel()
         _, late = await asyncio.wait(ending.values(), timeout=HANDOVER_TIMEOUT_S)
-        for lane in ending:
-            self._readiness.work(lane.name)
+        self._readiness.lanes_ended(lane.name for lane in ending)
         for task in late:
             log.warning(
                 "%s did not end within %g s; its successor fences it", task.get_name(), HANDOVER_TIMEOUT_S

@@ -17,7 +17,7 @@ from ticketgate.agents.decide import Decision, ScorerMisbehavedError
 from ticketgate.agents.scoring import ScorerUnavailable
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
-from ticketgate.streams.readiness import Readiness
+from ticketgate.streams.readiness import SCORER, Readiness
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +53,6 @@ class Decider(Protocol):
 class ReportingDecider:
     """A decider that tells /readyz while nobody answers: a lane that tries again is not one that works."""
 
-    PART = "scorer"
-
     def __init__(self, decider: Decider, readiness: Readiness) -> None:
         self._decider, self._readiness = decider, readiness
 
@@ -63,9 +61,9 @@ class ReportingDecider:
         try:
             decisions = await self._decider.decide(tickets)
         except ScorerUnavailable as err:
-            self._readiness.wait(self.PART, str(err))
+            self._readiness.wait(SCORER, str(err))
             raise
-        self._readiness.work(self.PART)
+        self._readiness.work(SCORER)
         return decisions
 
     def refuse(self, stage: Stage, reasons: Sequence[str]) -> Decision:

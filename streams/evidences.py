@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ticketgate.agents.funnel.evidence import Evidence, Lookup, LookupUnavailable, look_up
 from ticketgate.codecs.proposal import Proposal
-from ticketgate.streams.readiness import Readiness
+from ticketgate.streams.readiness import LOOKUP, Readiness
 
 # Look-ups of a process that are under way at once.
 MOST_LOOKUPS = 16
@@ -33,12 +33,12 @@ class Evidences:
         evidence: list[Evidence] = []
         for each in found:
             if isinstance(each, LookupUnavailable) and self._readiness is not None:
-                self._readiness.wait("lookup", str(each))
+                self._readiness.wait(LOOKUP, str(each))
             if isinstance(each, BaseException):
                 raise each
             evidence.append(each)
         if proposals and self._readiness is not None:
-            self._readiness.work("lookup")
+            self._readiness.work(LOOKUP)
         return evidence
 
     async def _one(self, proposal: Proposal) -> Evidence:

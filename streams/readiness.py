@@ -6,9 +6,13 @@ Promise: the process is ready exactly when no part has a reason to wait. Source:
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 log = logging.getLogger(__name__)
+
+# What a lane waits for under a name that is not its own, since others wait for the same.
+SCORER = "scorer"
+LOOKUP = "lookup"
 
 
 class Readiness:
@@ -36,3 +40,9 @@ class Readiness:
     def work(self, part: str) -> None:
         """Say that a part works, or is gone."""
         self._reasons.pop(part, None)
+
+    def lanes_ended(self, names: Iterable[str]) -> None:
+        """Say that these lanes are gone, and what kept them waiting with them: a lane that waits on for the same says
+        so again."""
+        for part in (*names, SCORER, LOOKUP):
+            self.work(part)

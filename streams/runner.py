@@ -28,7 +28,7 @@ from ticketgate.streams.effect_ledger import durability_of
 from ticketgate.streams.effects_role import open_effects
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.passing import PassingOver
-from ticketgate.streams.readiness import Readiness
+from ticketgate.streams.readiness import SCORER, Readiness
 from ticketgate.streams.records import RecordWriter, output_topics
 from ticketgate.streams.roles import role_terms
 from ticketgate.streams.settings import Role, Settings
@@ -182,7 +182,7 @@ class Runner:
 
     async def _end_hung(self, source: TopicPartition, hung: BatchHung) -> None:
         """A hung thread ends with its process alone; the successor is told what to look out for."""
-        self._readiness.wait("scorer", str(hung))
+        self._readiness.wait(SCORER, str(hung))
         log.error(
             "lane %s:%d: %s; ending, for a successor to take over", source.topic, source.partition, hung
         )

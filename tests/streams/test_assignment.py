@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ticketgate.streams.assignment import Assignment
-from ticketgate.streams.readiness import Readiness
+from ticketgate.streams.readiness import LOOKUP, SCORER, Readiness
 from ticketgate.streams.telemetry import Telemetry
 
 from .fakes import SOURCE
@@ -39,16 +39,33 @@ class Consumer:
     def pause(self, *_: object) -> None: ...
 
 
-async def test_a_lane_whose_cancellation_gets_lost_ends_all_the_same() -> None:
-    lane = SwallowsItsCancellation()
-    assignment = Assignment(
+def assignment_of(lane: SwallowsItsCancellation, readiness: Readiness) -> Assignment:
+    return Assignment(
         Consumer(),  # type: ignore[arg-type]
         new_lane=lambda _: lane,  # type: ignore[arg-type,return-value]
         telemetry=Telemetry(),
-        readiness=Readiness(),
+        readiness=readiness,
         topic=SOURCE.topic,
         on_assigned=lambda: None,
     )
+
+
+async def test_what_a_lane_waited_for_is_no_reason_once_it_is_revoked() -> None:
+    lane, readiness = SwallowsItsCancellation(), Readiness("kafka")
+    assignment = assignment_of(lane, readiness)
+    assignment.on_partitions_assigned([SOURCE])
+    await lane.is_at_work.wait()
+    for part in (lane.name, SCORER, LOOKUP):
+        readiness.wait(part, "nobody answers")
+
+    await assignment.on_partitions_revoked([SOURCE])
+
+    assert readiness.reasons == {"kafka": "starting"}
+
+
+async def test_a_lane_whose_cancellation_gets_lost_ends_all_the_same() -> None:
+    lane = SwallowsItsCancellation()
+    assignment = assignment_of(lane, Readiness())
     assignment.on_partitions_assigned([SOURCE])
     await lane.is_at_work.wait()
 
