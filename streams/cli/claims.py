@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
-from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
 from ticketgate.streams.cli.output import print_field, print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.steps import Progress, steps
 from ticketgate.streams.settings import Settings
@@ -26,16 +26,25 @@ def command() -> None:
 
 
 @command.command("show")
-@click.argument("key", required=False)
+@click.argument("key", required=False, type=TEXT)
 @click.option(
-    "--ticket", metavar="ID", help="Instead of KEY: the id of a ticket that gives no key of its own."
+    "--ticket",
+    type=TEXT,
+    metavar="ID",
+    help="Instead of KEY: the id of a ticket that gives no key of its own.",
 )
 @click.option(
-    "--idempotency-key", "given", metavar="TEXT", help="Instead of KEY: the key that a ticket gives."
+    "--idempotency-key",
+    "given",
+    type=TEXT,
+    metavar="TEXT",
+    help="Instead of KEY: the key that a ticket gives.",
 )
-@click.option("--case", metavar="ID", help="Instead of KEY: the id of a proposed case, with --attempt.")
+@click.option(
+    "--case", type=TEXT, metavar="ID", help="Instead of KEY: the id of a proposed case, with --attempt."
+)
 @click.option("--attempt", type=click.IntRange(min=1), help="The attempt at the case.")
-@click.option("--tenant", default="", help="The ticket's or the case's tenant.")
+@click.option("--tenant", type=TEXT, default="", help="The ticket's or the case's tenant.")
 @json_flag
 @settings_flags("redis", "namespace")
 def show(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,7 +125,8 @@ def _profile(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -
     else:
         click.echo("\n".join(profile_lines(profiled.profile)))
     if failed:
-        say(f"{len(failed)} not as expected: {', '.join(failed)}; run them without --profile to see how")
+        told = ", ".join(map(_shown, failed))
+        say(f"{len(failed)} not as expected: {told}; run them without --profile to see how")
     return EXIT_FINDINGS if failed else 0
 
 
@@ -161,13 +163,19 @@ def _lint(catalogue: Catalogue, as_json: bool) -> int:
 
 def _lines(results: Sequence[CaseResult], committed: int) -> list[str]:
     """A line a case, what was not expected below it, and the count."""
-    width = max(len(result.name) for result in results)
+    names = [_shown(result.name) for result in results]
+    width = max(map(len, names))
     lines: list[str] = []
-    for result in results:
+    for name, result in zip(names, results, strict=True):
         verdict, effect = result.outcome.verdict, result.outcome.effect
-        told = f"{result.name:{width}}  {verdict.status:7} {verdict.stage:14} {', '.join(verdict.reasons) or '-'}"
+        told = f"{name:{width}}  {verdict.status:7} {verdict.stage:14} {', '.join(verdict.reasons) or '-'}"
         lines.append(told if effect is None else f"{told}  [{effect.status} {effect.provider_id}]")
-        lines += [f"  NOT AS EXPECTED: {fault}" for fault in result.unmet]
+        lines += [f"  NOT AS EXPECTED: {_shown(fault)}" for fault in result.unmet]
     failed = sum(bool(result.unmet) for result in results)
     lines.append(f"{counted(len(results), 'case')}, {failed} not as expected; effects committed: {committed}")
     return lines
+
+
+def _shown(text: str) -> str:
+    """Text of a file as a line shows it: as JSON in ASCII where it could move a terminal's cursor or forge a line."""
+    return text if text.isprintable() else json.dumps(text)

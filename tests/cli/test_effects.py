@@ -305,6 +305,11 @@ def test_a_namespace_of_another_cluster_is_not_read_back_nor_told_of(
         ("reconcile", "--settle", "k1", "--as", "absent", "--by", "ann", "--reason", "\udcff"),
         ("ledger", "show", "\udcff"),
         ("ledger", "dispatch", "\udcff"),
+        ("claims", "show", "\udcff"),
+        ("claims", "show", "--ticket", "\udcff"),
+        ("claims", "show", "--idempotency-key", "\udcff"),
+        ("claims", "show", "--case", "\udcff", "--attempt", "1"),
+        ("claims", "show", "--ticket", "t", "--tenant", "\udcff"),
     ],
 )
 def test_what_is_not_utf8_is_refused_before_anything_is_asked(
@@ -314,6 +319,7 @@ def test_what_is_not_utf8_is_refused_before_anything_is_asked(
 
     assert ran.code == 2
     assert "is not UTF-8" in ran.err
+    assert "Traceback" not in ran.err
 
 
 @pytest.mark.parametrize(

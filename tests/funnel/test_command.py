@@ -168,3 +168,23 @@ def test_attempts_at_one_case_are_followed_through_the_file(tmp_path: Path) -> N
     ran = funnel(str(cases))
 
     assert ran.returncode == 0, ran.stdout
+
+
+def test_a_cases_text_cannot_move_the_terminals_cursor_or_forge_a_line(tmp_path: Path) -> None:
+    (first, *_) = EXAMPLE.read_text(encoding="utf-8").splitlines()
+    name = "evil\x1b[2J\x9b2J\nforged"
+    case = {
+        **json.loads(first),
+        "name": name,
+        "expect": {"status": "deny", "stage": "parse", "reasons": [name]},
+    }
+    file = tmp_path / "cases.jsonl"
+    file.write_text(json.dumps({**case, "label": {}}) + "\n")
+
+    ran, profiled = funnel(str(file)), funnel("--profile", str(file))
+
+    assert ran.returncode == profiled.returncode == 3
+    for told in (ran.stdout, profiled.stderr):
+        assert '"evil\\u001b[2J\\u009b2J\\nforged"' in told
+        assert all(line.isprintable() for line in told.split("\n"))
+    assert len(ran.stdout.splitlines()) > 2
