@@ -184,7 +184,9 @@ class Effects(RuleBasedStateMachine):
             entry.state is EffectState.COMMITTED if world.transfers else entry.is_open,
             f"{len(world.transfers)} transfers, and the effect is {entry.state}: neither settled nor held",
         )
-        told = max(world.receipts, key=lambda each: each.sequence)
+        told = world.last_receipt()
+        _require(told is not None, "nothing was told")
+        assert told is not None
         _require(
             told.effect_state is entry.state, f"the last receipt says {told.effect_state}, not {entry.state}"
         )

@@ -112,6 +112,25 @@ def test_without_its_receipt_it_is_sent_a_third_time(changed: dict[str, Any]) ->
         story.ends()
 
 
+def test_a_second_sending_that_was_announced_only_is_outweighed_by_what_turned_up() -> None:
+    story = Story()
+    story.lane("after it left").kill()
+    story.passes()
+    story.reconciler("before begin_send").kill()
+    (late,) = story.machine.undecided
+    story.world.deliver(late)
+
+    story.passes()
+    story.reconciler()
+
+    assert (story.world.sends, story.state) == (1, EffectState.COMMITTED)
+    at_one_step = [
+        each for each in story.world.receipts if each.sequence == story.world.receipts[-1].sequence
+    ]
+    assert [str(each.effect_state) for each in at_one_step] == ["prepared", "committed"]
+    story.ends()
+
+
 def killed_before_it_told(**changed: Any) -> Story:
     """A reconciler settles what it found, and dies before it announces that."""
     story = Story(**changed)

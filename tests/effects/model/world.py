@@ -116,14 +116,21 @@ class World:
 
     def rebuild(self) -> None:
         """As store/ledger_rebuild.py does, with the record at hand."""
-        last: EffectReceipt | None = None
-        for receipt in self.receipts:
-            if receipt.sequence > (0 if last is None else last.sequence):
-                last = receipt
+        last = self.last_receipt()
         if last is not None and KEY not in self.ledger._rows:
             self._restore(last)
         if self.committed is not None:
             self.claimed = max(self.claimed or 0, self.committed)
+
+    def last_receipt(self) -> EffectReceipt | None:
+        """As streams/ledger_rebuild.py finds it: who announced a second sending and died has not sent, so another step
+        of that sequence holds."""
+        told = [each for each in self.receipts if each.sequence > 0]
+        return max(
+            told,
+            key=lambda each: (each.sequence, each.effect_state is not EffectState.PREPARED),
+            default=None,
+        )
 
     def _restore(self, last: EffectReceipt) -> None:
         was_prepared = last.effect_state is EffectState.PREPARED
