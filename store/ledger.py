@@ -2,9 +2,10 @@
 
 Promise: each step is one script, whole or not at all, and changes an entry only from the state and the sequence that
 its caller saw. Of two executors one sends. An effect is `unknown` on disk before its request leaves, so a Redis that
-lost the end of its log never offers it as merely prepared. What is settled and told expires; what is open never does.
-Times are Redis' own. Relies on: a Redis that forgets nothing (conditions.py), the lane's token (tokens.py), and
-`claimed` marks of the dispatch topic, raised with each batch, that show a ledger which was lost (marks.py).
+lost the end of its log never offers it as merely prepared. What is settled and told expires, and what is prepared when
+its record cannot be read any more; what is open never does. Times are Redis' own.
+Relies on: a Redis that forgets nothing (conditions.py), the lane's token (tokens.py), and `claimed` marks of the
+dispatch topic, raised with each batch, that show a ledger which was lost (marks.py).
 Source: DESIGN section 7.
 """
 
@@ -54,8 +55,9 @@ end
 """
 
 # KEYS[1] the token, KEYS[2] the claimed mark, then the effects. ARGV[1] the lane's token, ARGV[2] the mark, then for
-# each effect its content and its order. Returns the entries as they stand. The mark comes last of all. What was
-# rejected before anything was sent leaves its key to another order (`entries.is_free`).
+# each effect its content and its order, and last the lifetime in ms of what is prepared. Returns the entries as they
+# stand. The mark comes last of all. What was rejected before anything was sent leaves its key to another order
+# (`entries.is_free`). What is prepared lives for as long as its record can be read, from when a lane last took it up.
 _PREPARE = """
 local found = {}
 for i = 3, #KEYS do
@@ -66,8 +68,9 @@ for i = 3, #KEYS do
       'state', 'prepared', 'sends', 0, 'at', now, 'told', 1)
     redis.call('HINCRBY', KEYS[i], 'sequence', 1)
     redis.call('HDEL', KEYS[i], 'known', 'restored')
-    redis.call('PERSIST', KEYS[i])
+    stands[1] = 'prepared'
   end
+  if stands[1] == 'prepared' then redis.call('PEXPIRE', KEYS[i], ARGV[#ARGV]) end
   found[i - 2] = entry(KEYS[i])
 end
 if ARGV[2] ~= '' and tonumber(redis.call('GET', KEYS[2]) or '-1') < tonumber(ARGV[2]) then
@@ -89,6 +92,7 @@ _BEGIN_SEND = (
 redis.call('HSET', KEYS[2], 'state', 'unknown', 'known', ARGV[5], 'at', now, 'sent', now, 'reads', 0, 'told', 1)
 redis.call('HINCRBY', KEYS[2], 'sequence', 1)
 redis.call('HINCRBY', KEYS[2], 'sends', 1)
+redis.call('PERSIST', KEYS[2])
 redis.call('ZADD', KEYS[3], now + tonumber(ARGV[6]), ARGV[4])
 redis.call('ZADD', KEYS[4], 'NX', now, ARGV[4])
 return {'1', entry(KEYS[2])}
@@ -166,7 +170,8 @@ class Ledger:
     """The ledger of one namespace. Writes raise `Superseded`, `ClaimsNotDurable` and redis-py's errors; what gives the
     entry of one key raises `EntryUnreadable`.
 
-    `ttl`: how long what is settled is kept, and so for how long a repeated order is recognised.
+    `ttl`: how long what is settled is kept, and so for how long a repeated order is recognised; and for how long what
+    is prepared waits to be sent.
     """
 
     def __init__(self, redis: Redis, keys: Keys, *, ttl: timedelta, durability: Durability) -> None:
@@ -188,6 +193,7 @@ class Ledger:
         for order in orders:
             names.append(self._keys.effect(order.command.key))
             arguments += [order.command.content, write_order(order)]
+        arguments.append(self._ttl_ms)
         replies = cast("list[list[bytes]]", await self._run(_PREPARE, names, arguments, token))
         return tuple(_found(order, reply) for order, reply in zip(orders, replies, strict=True))
 

@@ -109,7 +109,6 @@ async def test_a_lane_at_work_notices_that_redis_was_emptied_before_it_sends(lan
 
 
 async def test_what_is_settled_expires_and_what_is_open_does_not(lane: Lane) -> None:
-    await lane.prepare("prepared")
     sent = await lane.send("settled")
     await lane.send("open")
 
@@ -117,8 +116,25 @@ async def test_what_is_settled_expires_and_what_is_open_does_not(lane: Lane) -> 
 
     day_ms = 86_400_000
     assert 0 < await lane.redis.pttl(lane.keys.effect("settled")) <= day_ms
-    assert await lane.redis.pttl(lane.keys.effect("prepared")) == -1
     assert await lane.redis.pttl(lane.keys.effect("open")) == -1
+
+
+async def test_what_is_prepared_waits_for_as_long_as_its_record_can_be_read_and_expires_no_more_once_sent(
+    lane: Lane,
+) -> None:
+    name, day_ms = lane.keys.effect("k1"), 86_400_000
+    await lane.prepare()
+    assert 0 < await lane.redis.pttl(name) <= day_ms
+    await lane.redis.pexpire(name, 1_000_000)
+
+    # Its record is read again, so it can be for another lifetime.
+    prepared = await lane.prepare()
+
+    assert await lane.redis.pttl(name) > 1_000_000
+    await lane.ledger.begin_send(prepared, verdict=NO_ANSWER, token=lane.token, read_back_in_s=0)
+    assert await lane.redis.pttl(name) == -1
+    await lane.prepare()
+    assert await lane.redis.pttl(name) == -1
 
 
 async def test_what_is_settled_and_not_told_expires_only_once_it_is_told(lane: Lane) -> None:
