@@ -95,6 +95,10 @@ class Worker:
             if left.split("{")[0] == name and all(label in left for label in wanted)
         )
 
+    def wait_for_metric(self, wanted: float, name: str, **labels: str) -> None:
+        """Wait until `metric` is so: a batch is counted after what it wrote can be read."""
+        self.wait_for(lambda _: self.metric(name, **labels) == wanted)
+
     def log(self) -> str:
         """What the worker logged."""
         return self.log_file.read_text()

@@ -83,7 +83,7 @@ def test_every_good_record_comes_out_and_the_bad_one_is_dead_lettered(deploy: Ne
         assert_kept(record)
     assert [record.timestamp for record in dead[2]] == [1_600_000_000_000, NO_TIME]
     assert gate.lag() == 0
-    assert worker.metric("ticketgate_dead_letter_total", code="header_not_utf8") == 7
+    worker.wait_for_metric(7, "ticketgate_dead_letter_total", code="header_not_utf8")
     assert worker.metric("ticketgate_lane_reopens_total") == 0
     assert_shown(gate)
 

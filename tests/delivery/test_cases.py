@@ -46,7 +46,7 @@ def test_every_case_ends_where_it_says_and_keeps_what_it_brought(deploy: NewDepl
 
     places = gate.send(record for _, record in sent)
 
-    worker.wait_for(lambda _: worker.metric("ticketgate_records_total") >= len(sent))
+    worker.wait_for_metric(len(sent), "ticketgate_records_total")
     outputs = by_coordinate(gate)
     found: dict[str, list[ConsumerRecord[bytes, bytes]]] = defaultdict(list)
     for (case, record), place in zip(sent, places, strict=True):

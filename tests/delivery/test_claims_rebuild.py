@@ -74,7 +74,7 @@ def duplicates_are_suppressed(gate: Deployment, worker: Worker, numbers: range) 
     gate.send([*(ticket(f"T-{n}") for n in numbers), *(ticket(f"N-{n}") for n in range(8))])
     after = ids(gate.wait_for_records(before.total() + 8, "dispatch", "review"))
     assert after == before + Counter(f"N-{n}" for n in range(8))
-    assert worker.metric("ticketgate_records_total", outcome="replayed") == len(numbers)
+    worker.wait_for_metric(len(numbers), "ticketgate_records_total", outcome="replayed")
     audited = gate.run("audit", "--json")
     assert (audited.returncode, json.loads(audited.stdout)["missing"]) == (0, 0), audited.stdout
 

@@ -86,7 +86,7 @@ def test_a_replayed_record_is_as_it_was_and_has_one_effect(gate: Deployment) -> 
     assert run(gate, "replay", "--yes", code=3)["sent"] == 1
 
     (worker,) = gate.workers
-    worker.wait_for(lambda _: worker.metric("ticketgate_records_total", outcome="replayed") == 1)
+    worker.wait_for_metric(1, "ticketgate_records_total", outcome="replayed")
     assert decided(gate) == {"T-3": 1}
     assert gate.lag() == 0
 
@@ -113,7 +113,7 @@ def test_a_mended_copy_is_no_duplicate_and_its_second_copy_is(gate: Deployment, 
     assert run(gate, "replay", str(mended), "--yes")["sent"] == 2
 
     (worker,) = gate.workers
-    worker.wait_for(lambda _: worker.metric("ticketgate_records_total", outcome="replayed") == 2)
+    worker.wait_for_metric(2, "ticketgate_records_total", outcome="replayed")
     assert decided(gate) == {"T-1": 1, "T-2": 1}
 
 

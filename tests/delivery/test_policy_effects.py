@@ -148,7 +148,7 @@ def test_a_tool_that_the_file_does_not_name_is_left_to_other_consumers(desk: Dep
     desk.send([ticket("T-1")])
 
     desk.wait_for_records(2, "receipts")
-    worker.wait_for(lambda _: worker.metric("ticketgate_effects_total", result="not_ours") == 1)
+    worker.wait_for_metric(1, "ticketgate_effects_total", result="not_ours")
 
     tools = {json.loads(each.value)["tool"] for each in desk.committed("receipts") if each.value}
     assert tools == {"assign_queue"}

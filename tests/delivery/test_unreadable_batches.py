@@ -94,7 +94,7 @@ def test_a_batch_that_nobody_can_read_stops_its_lane_alone_until_it_is_given_up(
         expected |= {t.key.decode() for name in ("broken", "after") for t in tickets(healthy, name) if t.key}
         gate.wait_for_records(len(expected), "dispatch", "review")
         seen = worker.wait_for(lambda state: json.dumps(state).count("cannot be read") == len(DAMAGES))
-        assert worker.metric("ticketgate_unreadable_batches") == len(DAMAGES)
+        worker.wait_for_metric(len(DAMAGES), "ticketgate_unreadable_batches")
         assert ids(gate) == expected
         for partition, (_, reason) in enumerate(DAMAGES):
             said = json.dumps(seen)
@@ -113,8 +113,8 @@ def test_a_batch_that_nobody_can_read_stops_its_lane_alone_until_it_is_given_up(
         assert ids(gate) == expected | {
             t.key.decode() for p in range(healthy) for t in tickets(p, "after") if t.key
         }
-        assert worker.metric("ticketgate_unreadable_batches") == 0
-        assert worker.metric("ticketgate_records_total", outcome="given_up") == 3 * len(DAMAGES)
+        worker.wait_for_metric(0, "ticketgate_unreadable_batches")
+        worker.wait_for_metric(3 * len(DAMAGES), "ticketgate_records_total", outcome="given_up")
         assert gate.lag() == 0
         letters = {
             dict(each.headers)["ticketgate-coordinate"]: each for each in gate.committed("dead-letter")
