@@ -20,8 +20,9 @@ from ticketgate.store.entries import Command, Order, Settlement, is_open
 from ticketgate.store.entry_fields import write_known, write_order
 from ticketgate.store.keys import Keys
 
-# The lost ledger may have gone some steps further than the receipts that were committed. A receipt of those steps that
-# is still on its way must not count as newer than what is done from here on.
+# A lost ledger went some steps further than its receipts, and one of those steps may still be on its way to them, also
+# from before an earlier rebuild. It must not count as newer than what is done from here on: the steps of what is open
+# are counted on from the time in ms, and by that many where the clock stands behind the receipts.
 STEPS_LOST_AT_MOST: Final = 8
 
 NOBODY_KNOWS: Final = Verdict(
@@ -45,7 +46,8 @@ if ARGV[5] == 'dry' then return 1 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 6))
 redis.call('HSET', KEYS[1], 'at', ARGV[4])
 if ARGV[2] == '1' then
-  redis.call('HSET', KEYS[1], 'sent', now)
+  local sequence = tonumber(redis.call('HGET', KEYS[1], 'sequence'))
+  redis.call('HSET', KEYS[1], 'sent', now, 'sequence', string.format('%.0f', math.max(sequence, now)))
   redis.call('ZADD', KEYS[2], now, ARGV[1])
   redis.call('ZADD', KEYS[3], 'NX', math.min(now, tonumber(ARGV[4])), ARGV[1])
 else

@@ -81,7 +81,7 @@ def test_a_scorer_that_loses_or_adds_tickets_is_refused(given: int) -> None:
         def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
             return [Scores(ACCEPTED)] * given
 
-    with pytest.raises(ScorerMisbehavedError, match=rf"{given} results for 2 tickets"):
+    with pytest.raises(ScorerMisbehavedError, match=rf"{given} results? for 2 tickets"):
         decide([ticket("a"), ticket("b")], policy=policy(), scorer=Miscounts())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,7 +15,7 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.ledger import Ledger
-from ticketgate.store.ledger_rebuild import Remembered, RestoredEffects, restore
+from ticketgate.store.ledger_rebuild import STEPS_LOST_AT_MOST, Remembered, RestoredEffects, restore
 
 from .support import LANE, Bank, Scene, order
 
@@ -69,6 +70,21 @@ async def test_what_was_prepared_comes_back_as_unknown_and_due(
     assert entry.sequence > told.sequence
     assert entry.order == order()
     assert (await ledger.count_open()).count == 1
+
+
+async def test_what_is_open_goes_on_beyond_all_that_a_ledger_rebuilt_before_can_have_told(
+    redis: Redis, keys: Keys, ledger: Ledger
+) -> None:
+    told = Remembered(await receipt(EffectState.PREPARED), await now_ms(redis), is_whole=True)
+    sequences = []
+    for _ in range(2):
+        await restore(redis, keys, [told], ttl=TTL)
+        (entry,) = await ledger.held(10)
+        sequences.append(entry.sequence)
+        await redis.flushall()
+        await asyncio.sleep(0.02)
+
+    assert sequences[1] - sequences[0] > STEPS_LOST_AT_MOST
 
 
 async def test_a_second_sending_that_was_announced_is_remembered_as_made(

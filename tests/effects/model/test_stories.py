@@ -112,6 +112,26 @@ def test_without_its_receipt_it_is_sent_a_third_time(changed: dict[str, Any]) ->
         story.ends()
 
 
+def rebuilt_twice_from_one_receipt(**changed: Any) -> Story:
+    """Between the two a reconciler found the effect absent, and wakes after the second."""
+    story = Story(**changed)
+    story.lane("after it left")
+    story.world.empty()
+    story.world.rebuild()
+    story.passes()
+    story.reconciler("before announce")
+    story.world.empty()
+    story.world.rebuild()
+    return story
+
+
+def test_a_step_that_a_lost_ledger_took_never_counts_as_the_newest() -> None:
+    rebuilt_twice_from_one_receipt().ends()
+
+    with pytest.raises(Violated):
+        rebuilt_twice_from_one_receipt(protocol=replace(Rules(), counts_on_from_the_time=False)).ends()
+
+
 def test_a_second_sending_that_was_announced_only_is_outweighed_by_what_turned_up() -> None:
     story = Story()
     story.lane("after it left").kill()

@@ -70,6 +70,7 @@ class Rules:
     compares: bool = True
     restores_prepared_as_unknown: bool = True
     restores_sends: bool = True
+    counts_on_from_the_time: bool = True
 
 
 @dataclass
@@ -115,7 +116,8 @@ class World:
         self.token, self.claimed = "", None
 
     def rebuild(self) -> None:
-        """As store/ledger_rebuild.py does, with the record at hand."""
+        """As store/ledger_rebuild.py does, with the record at hand. It takes its time, as starting a process does."""
+        self.now += 1
         last = self.last_receipt()
         if last is not None and KEY not in self.ledger._rows:
             self._restore(last)
@@ -138,10 +140,14 @@ class World:
         if was_prepared and self.rules.restores_prepared_as_unknown:
             state = EffectState.UNKNOWN
         sends = max(1, last.sends) if state is EffectState.UNKNOWN else last.sends
+        sequence = last.sequence
+        if is_still_open(last):
+            now_ms = round(self.now * 1000) if self.rules.counts_on_from_the_time else 0
+            sequence = max(last.sequence + STEPS_LOST_AT_MOST, now_ms)
         entry = Entry(
             order=order(),
             state=state,
-            sequence=last.sequence + (STEPS_LOST_AT_MOST if is_still_open(last) else 0),
+            sequence=sequence,
             sends=sends if self.rules.restores_sends else min(1, sends),
             age_s=0.0,
             at=self.ledger._now(),
