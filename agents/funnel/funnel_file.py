@@ -4,8 +4,6 @@ Promise: what comes out contradicts nothing that can be seen without asking anyo
 template can be filled, and no effect is automatic that could not be read back though it cannot be undone.
 """
 
-import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
@@ -27,8 +25,9 @@ from ticketgate.agents.funnel.funnel_specs import (
     SignedLookup,
     ToolEffect,
 )
-from ticketgate.agents.funnel.load import BUILT_IN, CatalogueError, load_catalogue
+from ticketgate.agents.funnel.load import BUILT_IN, PAGE, CatalogueError, load_catalogue, read_toml
 from ticketgate.agents.funnel.opening import OpenProviders, open_lookup, open_providers
+from ticketgate.agents.policy.errors import Problem
 from ticketgate.agents.policy.positions import Path as Place
 from ticketgate.agents.policy.positions import line_of, locate
 from ticketgate.codecs.strict import encode
@@ -44,7 +43,6 @@ __all__ = [
 
 MAX_FILE_BYTES = 2**20
 
-_PAGE = "write it as agents/funnel/README.md shows"
 _ADAPTERS = ("http", "redis", "signed")
 _KINDS: dict[tuple[str, str], type] = {
     ("lookup", "http"): HttpLookup,
@@ -58,20 +56,18 @@ _KINDS: dict[tuple[str, str], type] = {
 def load_funnel_file(path: Path) -> FunnelFile:
     """The funnel file at `path`, with its catalogue. Raises FunnelFileError."""
     text = _read(path)
-    try:
-        written = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as err:
-        found = re.search(r"\(at line (\d+)", str(err))
-        where = f"{path}:{found[1]}" if found else str(path)
-        raise FunnelFileError(where, f"not TOML: {err}", "mend the line") from None
-    except RecursionError:
-        raise FunnelFileError(str(path), "nested too deeply to be read", _PAGE) from None
+
+    def refused_at(line: int | None, what: str, remedy: str) -> FunnelFileError:
+        return FunnelFileError(str(path) if line is None else f"{path}:{line}", what, remedy)
+
+    written = read_toml(text)
+    if isinstance(written, Problem):
+        raise refused_at(written.line, written.what, written.remedy)
     lines = locate(text)
 
     def refused(fault: Fault) -> FunnelFileError:
         place, what, remedy = fault
-        line = line_of(lines, place)
-        return FunnelFileError(str(path) if line is None else f"{path}:{line}", what, remedy)
+        return refused_at(line_of(lines, place), what, remedy)
 
     try:
         document = _check().validate_json(encode(written), strict=True)
@@ -149,7 +145,7 @@ def _worded(error: ErrorDetails) -> Fault:
         )
     if kind == "union_tag_invalid":
         return place, f"{dotted(place)}: no such adapter", f"there are {_offered(place)}"
-    return place, f"{dotted(place) or 'the file'}: {message[:1].lower()}{message[1:]}", _PAGE
+    return place, f"{dotted(place) or 'the file'}: {message[:1].lower()}{message[1:]}", PAGE
 
 
 def _spec_at(place: Place) -> type:

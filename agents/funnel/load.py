@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -26,7 +27,7 @@ BUILT_IN = ("payments", "support")
 # What a funnel file has beside tools, and a catalogue never.
 _OF_FUNNEL_FILES = frozenset({"catalogue", "lookup", "providers"})
 
-_PAGE = "write it as agents/funnel/README.md shows"
+PAGE = "write it as agents/funnel/README.md shows"
 
 
 class CatalogueError(PolicyError):
@@ -52,16 +53,22 @@ def example(name: str) -> str:
     return (resources.files("ticketgate.agents.funnel") / "examples" / name).read_text(encoding="utf-8")
 
 
-def parse_catalogue(text: str, *, source: str = "catalogue") -> Catalogue:
-    """The catalogue that a TOML text writes. Raises CatalogueError with every problem of grammar or shape."""
+def read_toml(text: str) -> dict[str, Any] | Problem:
+    """What a TOML text writes, or why it cannot be read."""
     try:
-        written = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as err:
         where = re.search(r"\(at line (\d+)", str(err))
-        problem = Problem(int(where[1]) if where else None, f"not TOML: {err}", "mend the line")
-        raise CatalogueError(source, [problem]) from None
+        return Problem(int(where[1]) if where else None, f"not TOML: {err}", "mend the line")
     except RecursionError:
-        raise CatalogueError(source, [Problem(None, "nested too deeply to be read", _PAGE)]) from None
+        return Problem(None, "nested too deeply to be read", PAGE)
+
+
+def parse_catalogue(text: str, *, source: str = "catalogue") -> Catalogue:
+    """The catalogue that a TOML text writes. Raises CatalogueError with every problem of grammar or shape."""
+    written = read_toml(text)
+    if isinstance(written, Problem):
+        raise CatalogueError(source, [written])
     if written.keys() & _OF_FUNNEL_FILES and "name" not in written:
         # Else each of its fields would be named as a fault of its own.
         named = f": {written['catalogue']}" if isinstance(written.get("catalogue"), str) else ""
@@ -169,7 +176,7 @@ def _remedy(kind: str) -> str:
         "missing": "add it",
         "unexpected_keyword_argument": "remove it",
         "extra_forbidden": "remove it",
-    }.get(kind, _PAGE)
+    }.get(kind, PAGE)
 
 
 def _dotted(place: Place) -> str:
