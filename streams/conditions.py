@@ -15,7 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed, bind_identity, check_server, identity_of
 from ticketgate.store.keys import Keys
-from ticketgate.streams.broker import admin_client, describe
+from ticketgate.streams.broker import admin_client, describe, describe_broker
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.roles import RoleTerms, role_terms
 from ticketgate.streams.settings import Role, Settings, show_duration
@@ -112,6 +112,16 @@ def check_retention(terms: RoleTerms, config: Mapping[str, str]) -> None:
             f" {needed_ms / 86_400_000:.1f} days (the topic's retention.ms + segment.ms{sent_again})",
             f"raise {kept.lives_by}, which they live by, or shorten what they must outlive",
         )
+
+
+async def require_namespace(settings: Settings, redis: Redis, role: Role) -> None:
+    """Bind the namespace to what a role is at work in, for who acts outside its lanes.
+
+    Raises `ConditionFailed` where it is bound to something else, such as another cluster, and `Unreachable`.
+    """
+    broker = await describe_broker(connection_of(settings))
+    identity = namespace_identity(settings, role, cluster=broker.cluster)
+    await bind_identity(redis, Keys(settings.namespace), identity)
 
 
 def namespace_identity(settings: Settings, role: Role, *, cluster: str) -> dict[str, str]:

@@ -21,10 +21,8 @@ from ticketgate.agents.effects.ledger import Entry
 from ticketgate.codecs.headers import COORDINATE
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.strict import decode, encode
-from ticketgate.store.conditions import ConditionFailed, bind_identity
-from ticketgate.store.keys import Keys
-from ticketgate.streams.broker import describe_broker
-from ticketgate.streams.conditions import namespace_identity
+from ticketgate.store.conditions import ConditionFailed
+from ticketgate.streams.conditions import require_namespace
 from ticketgate.streams.effect_ledger import open_ledger
 from ticketgate.streams.effects_role import receipts_producer
 from ticketgate.streams.kafka_connection import connection_of
@@ -54,9 +52,7 @@ async def find_stopped(settings: Settings, redis: Redis, key: str) -> Stopped:
             f"effect {key} is {entry.state}{sent}, and keeps its key",
             "only what was rejected before it was sent is dispatched anew",
         )
-    broker = await describe_broker(connection_of(settings))
-    identity = namespace_identity(settings, "effects", cluster=broker.cluster)
-    await bind_identity(redis, Keys(settings.namespace), identity)
+    await require_namespace(settings, redis, "effects")
     source = entry.order.source
     record = None if source is None else await _read(settings, source)
     again = None if record is None else _again(record, key, max_bytes=settings.max_record_bytes * 2)

@@ -22,13 +22,11 @@ from aiokafka import ConsumerRecord, TopicPartition
 from redis.asyncio import Redis
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.receipt import EffectReceipt, EffectState, decode_receipt
-from ticketgate.store.conditions import bind_identity
 from ticketgate.store.keys import Keys
 from ticketgate.store.ledger_rebuild import Remembered, RestoredEffects, is_still_open, restore
 from ticketgate.store.marks import Position, raise_marks
 from ticketgate.store.rebuild import wait_for_replicas
-from ticketgate.streams.broker import describe_broker
-from ticketgate.streams.conditions import namespace_identity
+from ticketgate.streams.conditions import require_namespace
 from ticketgate.streams.dispatched import take_in_dispatched
 from ticketgate.streams.group import committed_offsets, require_no_members
 from ticketgate.streams.kafka_connection import connection_of
@@ -63,9 +61,7 @@ async def rebuild_ledger(
         sources = await scanner.partitions(terms.source)
         committed = await committed_offsets(connection_of(settings), terms.group, sources)  # 2
         if not dry_run:
-            broker = await describe_broker(connection_of(settings))
-            identity = namespace_identity(settings, "effects", cluster=broker.cluster)
-            await bind_identity(redis, keys, identity)
+            await require_namespace(settings, redis, "effects")
         last = await _last_receipts(settings, scanner, progress)  # 3
         dispatched = await scanner.extents(sources)
         remembered = await _with_records(settings, scanner, dispatched, last.by_key.values())  # 4

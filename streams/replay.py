@@ -19,11 +19,10 @@ from typing import TypeAlias, assert_never
 
 from aiokafka import TopicPartition
 from redis.asyncio import Redis
-from ticketgate.store.conditions import ConditionFailed, bind_identity
+from ticketgate.store.conditions import ConditionFailed
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import Marks, Position, lower_committed, raise_marks, read_marks
-from ticketgate.streams.broker import describe_broker
-from ticketgate.streams.conditions import namespace_identity
+from ticketgate.streams.conditions import require_namespace
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets, require_no_members, set_offsets
 from ticketgate.streams.inputs import Input, Source
@@ -168,9 +167,7 @@ async def _require_identity(settings: Settings, of: Source, redis: Redis, keys: 
             f"Redis does not know namespace {settings.namespace!r}: it was emptied, or is another one",
             "run `ticketgate claims rebuild` first, or set TICKETGATE_NAMESPACE",
         )
-    broker = await describe_broker(connection_of(settings))
-    identity = namespace_identity(settings, of.role, cluster=broker.cluster)
-    await bind_identity(redis, keys, identity)
+    await require_namespace(settings, redis, of.role)
 
 
 async def _sources(of: Source, scanner: Scanner, partition: int | None) -> tuple[TopicPartition, ...]:
