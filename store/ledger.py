@@ -245,12 +245,13 @@ class Ledger:
         return read_reply(key, cast("list[bytes]", reply))
 
     async def held(self, limit: int) -> tuple[Entry, ...]:
-        """What is open, the oldest first, but what `unreadable` gives."""
-        return (await self._held(limit))[0]
+        """What is open and can be read, the oldest first."""
+        return (await self.listed(limit))[0]
 
-    async def unreadable(self, limit: int) -> tuple[EntryUnreadable, ...]:
-        """What of the oldest `limit` that are open cannot be read."""
-        return (await self._held(limit))[1]
+    async def listed(self, limit: int) -> tuple[tuple[Entry, ...], tuple[EntryUnreadable, ...]]:
+        """The oldest `limit` that are open: those that can be read, and those that cannot."""
+        names = (self._keys.effects_since, self._keys.effect(""))
+        return _parted(await self._redis.eval(_NOW + _HELD, 2, *names, limit))
 
     async def count_open(self) -> Open:
         """How much is open, and since when."""
@@ -265,10 +266,6 @@ class Ledger:
     async def mark_committed(self, token: LaneToken, offset: int) -> None:
         """See `marks.mark_committed`."""
         await mark_committed(self._redis, self._keys, token, offset)
-
-    async def _held(self, limit: int) -> tuple[tuple[Entry, ...], tuple[EntryUnreadable, ...]]:
-        names = (self._keys.effects_since, self._keys.effect(""))
-        return _parted(await self._redis.eval(_NOW + _HELD, 2, *names, limit))
 
     async def _step(
         self,

@@ -105,7 +105,8 @@ async def _look(
                 else:
                     looked = await reconciler.run_once(limit)
         found = await ledger.count_open()
-        return looked, await ledger.held(limit), await ledger.unreadable(limit), found
+        held, unreadable = await ledger.listed(limit)
+        return looked, held, unreadable, found
 
 
 async def _settle(settings: Settings, key: str, state: str, actor: str, reason: str) -> Entry:
@@ -136,11 +137,8 @@ async def _reconciler(
     from ticketgate.agents.effects.executor import Executor
     from ticketgate.agents.effects.reconcile import Reconciler
     from ticketgate.agents.funnel.funnel_file import FunnelFileError, load_funnel_file, open_providers
-    from ticketgate.store.conditions import bind_identity
-    from ticketgate.store.keys import Keys
-    from ticketgate.streams.broker import describe_broker
     from ticketgate.streams.case_records import ReceiptWriter
-    from ticketgate.streams.conditions import namespace_identity
+    from ticketgate.streams.conditions import require_namespace
     from ticketgate.streams.effects_role import receipts_producer
     from ticketgate.streams.kafka_connection import connection_of
     from ticketgate.streams.reconciling import ReceiptSender
@@ -164,9 +162,7 @@ async def _reconciler(
         nonlocal is_ours
         if is_ours:
             return
-        broker = await describe_broker(connection_of(settings))
-        identity = namespace_identity(settings, "effects", cluster=broker.cluster)
-        await bind_identity(redis, Keys(settings.namespace), identity)
+        await require_namespace(settings, redis, "effects")
         is_ours = True
 
     async def announce(receipts: Sequence[EffectReceipt]) -> None:
