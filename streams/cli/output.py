@@ -57,13 +57,8 @@ def print_json(value: object) -> None:
 
 def print_field(name: str, value: object) -> None:
     """A line `name: value` on stdout: text as it is, nothing as `none`, all else as JSON."""
-    told = (
-        value
-        if isinstance(value, str)
-        else "none"
-        if value is None
-        else json.dumps(value, ensure_ascii=False)
-    )
+    value = "none" if value is None else value
+    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     click.echo(f"{name.replace('_', ' ')}: {told}")
 
 
