@@ -24,7 +24,7 @@ from .deployment import Deployment, Worker
 from .meddling import redis_call
 from .payment_funnel import PaymentFunnel, assert_consistent, effect_of
 from .payments import PaymentServer
-from .proposals import funnel_file, key_of
+from .proposals import funnel_file, key_of, proposal
 
 STRIKE_TIMEOUT_S = 30.0
 # Short, so that a partition of a killed worker is soon given away.
@@ -85,6 +85,19 @@ class SteppedEffects(PaymentFunnel):
             if time.monotonic() > deadline:
                 raise AssertionError(f"due: {self.due()}\n{self.bank.ledger()}\n{self.hand().log()[-4000:]}")
             time.sleep(0.05)
+
+    def outlive(self, part: Valkey | PaymentServer, *, actor_id: str, cases: Sequence[str]) -> None:
+        """Kill and restart a part amid payments, each slow enough for that: each is made once."""
+        self.delegate(actor_id)
+        self.bank.fail("commit_then_late_answer", times=len(cases), seconds=0.4)
+        self.hand().wait_ready()
+        self.send(*(proposal(case_id, actor_id=actor_id) for case_id in cases))
+        self.wait_until(lambda: self.bank.account(key_of(cases[3])).posts)
+
+        part.kill()
+        part.start()
+
+        self.assert_each_paid_once(cases)
 
     def assert_each_paid_once(self, cases: Sequence[str]) -> None:
         """Each has one transfer, as its receipt says, and was asked for twice at most; nothing is open or held up."""

@@ -182,18 +182,7 @@ def test_a_permission_revoked_before_the_second_sending_stops_it(effects: Steppe
 
 
 def test_a_provider_that_is_killed_and_comes_back_has_paid_each_once(effects: SteppedEffects) -> None:
-    cases = [f"bank-{n}" for n in range(12)]
-    effects.delegate("bank")
-    # Slow enough to be killed amid them.
-    effects.bank.fail("commit_then_late_answer", times=len(cases), seconds=0.4)
-    effects.hand().wait_ready()
-    effects.send(*(proposal(case_id, actor_id="bank") for case_id in cases))
-    effects.wait_until(lambda: effects.bank.account(key_of(cases[3])).posts)
-
-    effects.bank.kill()
-    effects.bank.start()
-
-    effects.assert_each_paid_once(cases)
+    effects.outlive(effects.bank, actor_id="bank", cases=[f"bank-{n}" for n in range(12)])
 
 
 def test_a_provider_that_is_not_idempotent_is_never_asked_twice(kafka: Kafka, tmp_path: Path) -> None:

@@ -25,17 +25,7 @@ def effects(kafka: Kafka, tmp_path: Path) -> Iterator[SteppedEffects]:
 
 
 def test_a_redis_that_is_killed_and_restarted_repeats_nothing(effects: SteppedEffects) -> None:
-    cases = [f"case-{n}" for n in range(30)]
-    effects.delegate("redis")
-    effects.bank.fail("commit_then_late_answer", times=len(cases), seconds=0.4)
-    effects.hand().wait_ready()
-    effects.send(*(proposal(case_id, actor_id="redis") for case_id in cases))
-    effects.wait_until(lambda: effects.bank.account(key_of(cases[3])).posts)
-
-    effects.valkey.kill()
-    effects.valkey.start()
-
-    effects.assert_each_paid_once(cases)
+    effects.outlive(effects.valkey, actor_id="redis", cases=[f"case-{n}" for n in range(30)])
 
 
 def test_an_emptied_ledger_is_refused_rebuilt_and_gone_on_with(effects: SteppedEffects) -> None:
