@@ -93,6 +93,9 @@ class Lane:
         # What the lane stands before and cannot read, until it is past it.
         self._unreadable: range | None = None
         self._drained = asyncio.Event()
+        # The task that serves, while it does, and why it shall not any more.
+        self._serving: asyncio.Task[None] | None = None
+        self._interruption: LaneFault | None = None
         self.name = f"lane {source.topic}:{source.partition}"
 
     async def run(self) -> None:
@@ -102,7 +105,7 @@ class Lane:
             while not self._drained.is_set():
                 began_at = self._next_offset
                 try:
-                    await self._serve(await self._open())
+                    await self._serve_until_interrupted()
                 except BatchHung as hung:
                     await self._on_hang(self.source, hung)
                 except Exception as err:  # noqa: BLE001 - 7: one way to recover from everything
@@ -115,6 +118,29 @@ class Lane:
     def drain(self) -> None:
         """Take no further batch; `run` returns once the one under way is committed or failed."""
         self._drained.set()
+
+    def interrupt(self, fault: LaneFault) -> None:
+        """Give up what is under way, and recover from `fault`, which was found beside the lane: as if a step had raised
+        it. A lane that waits to open again is left alone, for it looks at everything anew."""
+        if self._serving is None or self._interruption is not None:
+            return
+        self._interruption = fault
+        self._serving.cancel()
+
+    async def _serve_until_interrupted(self) -> None:
+        """1 to 6, until drained. Raises what a step raises, or what `interrupt` was given."""
+        task = asyncio.current_task()
+        self._serving = task
+        try:
+            await self._serve(await self._open())
+        except (Exception, asyncio.CancelledError) as err:
+            fault, self._interruption = self._interruption, None
+            # A step may have turned the cancellation into an error of its own; one that came from elsewhere too counts.
+            if fault is None or task is None or (task.uncancel() and isinstance(err, asyncio.CancelledError)):
+                raise
+            raise fault from err
+        finally:
+            self._serving = None
 
     async def _open(self) -> Start:
         """1 and 2."""
@@ -136,6 +162,9 @@ class Lane:
     async def _serve(self, start: Start) -> None:
         self._next_offset = start.next_offset
         while not self._drained.is_set():
+            if self._interruption is not None:
+                # The cancellation got lost: before Python 3.12 asyncio.wait_for swallows some.
+                raise self._interruption
             try:
                 records = await self._reader.poll(self._next_offset)
             except UnreadableBatch as batch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -26,12 +26,14 @@ from ticketgate.streams.opening import Start
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import OutputTopics, RecordWriter
-from ticketgate.streams.recovery import TABLE, Action, handling
+from ticketgate.streams.recovery import TABLE, Action, Handling, LaneFault, handling
 from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.ticket_work import TicketWork
 
 from .fakes import SOURCE, TOKEN, FakeClaims, FakeConsumer, FakeDecider, FakeOutput
+
+SCENE_LANE = f"lane {SOURCE.topic}:{SOURCE.partition}"
 
 
 def ticket(n: int, state: str = "text") -> bytes:
@@ -353,6 +355,71 @@ async def test_a_cancelled_lane_commits_nothing_more() -> None:
         await task
     assert scene.offsets == []
     assert scene.output.closes >= 1
+
+
+class Told(LaneFault):
+    """What somebody beside the lane found."""
+
+    def __init__(self) -> None:
+        super().__init__("evicts", Handling(Action.REFUSE, "conditions", "set it to noeviction"))
+
+
+async def test_an_interrupted_lane_gives_up_its_batch_and_recovers_from_what_it_was_told() -> None:
+    scene = Scene()
+    deciding = asyncio.Event()
+
+    async def never(_: Any) -> Any:
+        deciding.set()
+        await asyncio.Event().wait()
+
+    scene.decider.decide = never  # type: ignore[method-assign]
+    async with scene.running():
+        await deciding.wait()
+
+        scene.lane.interrupt(Told())
+
+        await scene.until(
+            lambda: scene.readiness.reasons == {SCENE_LANE: "conditions: evicts; set it to noeviction"}
+        )
+        assert scene.offsets == []
+        scene.lane.interrupt(Told())  # it waits: nothing to give up
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["delivered", "lost"])
+async def test_an_interrupted_lane_serves_on_once_it_may_open(
+    lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane_module, "REFUSAL_RETRY_S", 0.01)
+    scene = Scene()
+    decide, faults = scene.decider.decide, [Told()]
+
+    async def swallows_its_cancellation(tickets: Any) -> Any:
+        if faults:
+            scene.lane.interrupt(faults.pop())
+            with suppress(asyncio.CancelledError) if lost else nullcontext():
+                await asyncio.sleep(5)
+        return await decide(tickets)
+
+    scene.decider.decide = swallows_its_cancellation  # type: ignore[method-assign]
+
+    async with scene.running():
+        await scene.until(lambda: scene.offsets == [2, 4])
+
+        assert scene.output.opens == 2
+        assert scene.readiness.is_ready
+
+
+async def test_a_lane_that_is_interrupted_and_cancelled_at_once_ends() -> None:
+    scene = Scene()
+    task = asyncio.create_task(scene.lane.run())
+    await scene.until(lambda: scene.offsets == [2, 4])
+
+    scene.lane.interrupt(Told())
+    scene.lane.drain()
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_a_hang_is_told_with_the_offsets_of_the_tickets_under_way() -> None:
