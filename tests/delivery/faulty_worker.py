@@ -1,6 +1,7 @@
 """`ticketgate worker` with a scorer that misbehaves, for the words that it finds in a ticket.
 
-RAISE raises, NONSENSE gives answers that are none, HANG never returns, FLAKY raises the first time in a process.
+RAISE raises, NONSENSE gives answers that are none, HANG never returns, FLAKY raises the first time in a process, SLOW
+takes SLOW_S for each.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from ticketgate.codecs.questions import Question
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.streams import preflight
 from ticketgate.streams.cli import main
+
+SLOW_S = 0.25
 
 
 class FaultyScorer:
@@ -34,6 +37,7 @@ class FaultyScorer:
             raise RuntimeError("once")
         if any("RAISE" in text for text in texts):
             raise RuntimeError("always")
+        time.sleep(SLOW_S * sum("SLOW" in text for text in texts))
         return [Scores(self.answers(text, questions)) for text in texts]
 
     def answers(self, text: str, questions: Mapping[str, Question]) -> Mapping[str, object]:

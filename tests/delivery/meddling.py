@@ -8,6 +8,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import CommitFailedError
 from aiokafka.protocol.admin import DeleteGroupsRequest
 from redis.asyncio import Redis
@@ -97,6 +98,25 @@ def remove_inputs(gate: Deployment, before: Mapping[int, int]) -> None:
                     for number, to in before.items()
                 }
             )
+        finally:
+            await client.close()
+
+    asyncio.run(act())
+
+
+def set_topic_config(gate: Deployment, topic: str, **config: str) -> None:
+    """Set what a topic's own configuration is; dots are written as underscores."""
+
+    async def act() -> None:
+        client = AIOKafkaAdminClient(bootstrap_servers=gate.bootstrap)
+        await client.start()
+        try:
+            resource = ConfigResource(
+                ConfigResourceType.TOPIC,
+                gate.topic(topic),
+                {name.replace("_", "."): value for name, value in config.items()},
+            )
+            await client.alter_configs([resource])
         finally:
             await client.close()
 
