@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar, assert_never
 
 from aiokafka import ConsumerRecord
@@ -25,6 +26,7 @@ from ticketgate.streams.tracing import BatchSpan, Tracing, Untraced
 from ticketgate.streams.transaction import Outgoing, Output
 
 T = TypeVar("T")
+NONE_ASIDE: Mapping[int, str] = MappingProxyType({})
 D = TypeVar("D")
 
 
@@ -53,10 +55,20 @@ class Work(Protocol[D, J]):
         """The outcome of a document whose key belongs to another that says something else."""
         ...
 
+    def set_aside(self, arrival: Arrival[D], reason: str) -> J:
+        """The outcome of a document that alone does not pass (narrowing.py): to review, for `reason`."""
+        ...
+
     def write(
         self, arrival: Arrival[D], outcome: J, *, key: IdempotencyKey, at: datetime
     ) -> Sequence[Outgoing]:
         """The records that tell of an outcome, under the key that was claimed for it."""
+        ...
+
+    def write_bare(
+        self, arrival: Arrival[D], outcome: J, *, key: IdempotencyKey, at: datetime
+    ) -> Sequence[Outgoing]:
+        """As `write`, without all that the producer gave but what names the document."""
         ...
 
     def count(self, outcomes: Sequence[J]) -> None:
@@ -74,11 +86,13 @@ class BatchTaker(Protocol):
         token: LaneToken,
         hangs: Mapping[int, int],
         output: Output,
+        aside: Mapping[int, str] = NONE_ASIDE,
     ) -> int:
         """Take a batch, which is not empty, of one partition; returns the offset that is now committed.
 
         `token` is the lane's right to write to Redis; `hangs` tells at which offsets a worker hung before, and how
-        often. Whatever is raised, nothing is known of the batch then; `BatchHung` says where the scorer hung.
+        often; `aside` which offsets to set aside, and why (narrowing.py). Whatever is raised, nothing is known of the
+        batch then; `BatchHung` says where the scorer hung.
         """
         ...
 
@@ -120,9 +134,10 @@ class ClaimingTaker(Generic[D, J]):
         token: LaneToken,
         hangs: Mapping[int, int],
         output: Output,
+        aside: Mapping[int, str] = NONE_ASIDE,
     ) -> int:
         """As `BatchTaker`."""
-        intake = take_in(records, self.read)  # 3
+        intake = take_in(records, self.read, aside=aside)  # 3
         wanted = [arrival.claim for arrival in intake.arrivals]
         with self.tracing.batch(
             token.topic, token.partition, [each.headers for each in intake.arrivals]
@@ -130,8 +145,10 @@ class ClaimingTaker(Generic[D, J]):
             claimed = await self._timed(
                 "claim", self.claims.claim(wanted, token=token, claimed=intake.next_offset)
             )  # 4
-            decided = await self._timed("decide", self._decide(intake.arrivals, claimed, hangs, token))  # 5
-            outgoing = self._write(intake, decided, span)
+            decided = await self._timed(
+                "decide", self._decide(intake.arrivals, claimed, hangs, token, aside)
+            )  # 5
+            outgoing = self._write(intake, decided, span, aside)
             await self._timed("commit", output.commit(outgoing, intake.next_offset))  # 6
         # Not with the next batch: there may be none for long, and offsets that are reset meanwhile would go unnoticed.
         await self.claims.mark_committed(token, intake.next_offset)
@@ -144,16 +161,21 @@ class ClaimingTaker(Generic[D, J]):
         claimed: Sequence[ClaimResult],
         hangs: Mapping[int, int],
         token: LaneToken,
+        aside: Mapping[int, str],
     ) -> tuple[Decided[D, J], ...]:
         owned = [
-            arrival for arrival, result in zip(arrivals, claimed, strict=True) if isinstance(result, Owned)
+            arrival
+            for arrival, result in zip(arrivals, claimed, strict=True)
+            if isinstance(result, Owned) and arrival.claim.coordinate.offset not in aside
         ]
         outcomes = iter(await self.work.decide(owned, hangs=hangs, token=token))
         decided: list[Decided[D, J]] = []
         for arrival, result in zip(arrivals, claimed, strict=True):
             match result:
                 case Owned():
-                    decided.append(Decided(arrival, next(outcomes), arrival.claim.key))
+                    reason = aside.get(arrival.claim.coordinate.offset)
+                    outcome = next(outcomes) if reason is None else self.work.set_aside(arrival, reason)
+                    decided.append(Decided(arrival, outcome, arrival.claim.key))
                 case Collision(owner=owner):
                     refusal = self.work.collided(arrival, owner)
                     decided.append(Decided(arrival, refusal, arrival.claim.for_collision().key))
@@ -163,15 +185,24 @@ class ClaimingTaker(Generic[D, J]):
                     assert_never(result)
         return tuple(decided)
 
-    def _write(self, intake: Intake[D], decided: Sequence[Decided[D, J]], span: BatchSpan) -> list[Outgoing]:
+    def _write(
+        self,
+        intake: Intake[D],
+        decided: Sequence[Decided[D, J]],
+        span: BatchSpan,
+        aside: Mapping[int, str],
+    ) -> list[Outgoing]:
         now = self.now()
-        records = [
-            span.stamp(record)
-            for each in decided
-            for record in self.work.write(each.arrival, each.outcome, key=each.key, at=now)
-        ]
+        records: list[Outgoing] = []
+        for each in decided:
+            is_aside = each.arrival.claim.coordinate.offset in aside
+            write = self.work.write_bare if is_aside else self.work.write
+            records += map(span.stamp, write(each.arrival, each.outcome, key=each.key, at=now))
         # A dead letter keeps its headers as they came.
-        return records + [self.writer.dead_letter(unreadable) for unreadable in intake.unreadable]
+        return records + [
+            self.writer.dead_letter(each, is_bare=each.coordinate.offset in aside)
+            for each in intake.unreadable
+        ]
 
     async def _timed(self, step: str, work: Awaitable[T]) -> T:
         started = time.perf_counter()

@@ -69,6 +69,13 @@ class CaseWriter:
         )
         return [sent, self._receipt(receipt, record)]
 
+    def bare(
+        self, arrival: Arrival[Proposal], verdict: Verdict, *, key: IdempotencyKey, at: datetime
+    ) -> Outgoing:
+        """A decision for review on a case that was not judged, with nothing of the proposal but its names."""
+        record = self._decision(arrival, verdict, None, NO_EVIDENCE, key, at)
+        return self._outgoing(replace(record, proposal=None), ())
+
     def _decision(
         self,
         arrival: Arrival[Proposal],

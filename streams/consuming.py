@@ -23,11 +23,13 @@ from ticketgate.store.keys import Keys
 from ticketgate.streams.assignment import Assignment
 from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.conditions import Conditions
+from ticketgate.streams.diagnosis import Diagnosis
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.kafka_refusal import find_refusal
 from ticketgate.streams.lane import REFUSAL_RETRY_S, Lane
 from ticketgate.streams.membership import Membership
 from ticketgate.streams.opening import Opening
+from ticketgate.streams.pace import pace_for
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.recovery import handling
@@ -178,11 +180,11 @@ class Consuming:
             passing=parts.passing,
             taker=self._taker,
             telemetry=parts.telemetry,
-            batch_size=self.terms.batch_size,
+            pace=pace_for(self.terms.batch_size, hang_s=self.terms.hang_s),
             positions=self._positions,
             readiness=parts.readiness,
             is_member=membership.is_member,
-            find_refusal=partial(find_refusal, self._kafka),
+            diagnose=Diagnosis(self._kafka, parts.redis).of,
             on_hang=parts.on_hang,
         )
 

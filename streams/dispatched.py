@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from aiokafka import ConsumerRecord
 from ticketgate.agents.effects.ledger import Command
 from ticketgate.codecs.case_decision import CaseDecision, read_dispatched
+from ticketgate.codecs.decision import DecisionRecord
 from ticketgate.codecs.headers import Header
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.strict import JsonValue, decode
-from ticketgate.streams.intake import Unreadable
+from ticketgate.streams.intake import Unreadable, set_aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,11 @@ class DispatchedIntake:
             first = end
 
 
-def take_in_dispatched(records: Sequence[ConsumerRecord], *, max_bytes: int) -> DispatchedIntake:
-    """Read a batch, which is not empty, of one partition. A record without a value is skipped, and counted."""
+def take_in_dispatched(
+    records: Sequence[ConsumerRecord], *, max_bytes: int, aside: Mapping[int, str] | None = None
+) -> DispatchedIntake:
+    """Read a batch, which is not empty, of one partition. A record without a value is skipped, and counted. What is to
+    be set `aside`, by offset and for what reason, is not read, and among the unreadable."""
     arrivals: list[Dispatched] = []
     unreadable: list[Unreadable] = []
     for record in records:
@@ -70,8 +74,7 @@ def take_in_dispatched(records: Sequence[ConsumerRecord], *, max_bytes: int) -> 
             continue
         coordinate = Coordinate(record.topic, record.partition, record.offset)
         headers = tuple(record.headers)
-        value = decode(record.value, max_bytes=max_bytes)
-        decision = value if isinstance(value, Malformed) else read_dispatched(value)
+        decision = _read(record.value, (aside or {}).get(record.offset), max_bytes)
         if isinstance(decision, Malformed):
             unreadable.append(
                 Unreadable(
@@ -90,3 +93,12 @@ def take_in_dispatched(records: Sequence[ConsumerRecord], *, max_bytes: int) -> 
         arrivals.append(Dispatched(coordinate, record.key, subject, commands, judged, headers))
     tombstones = sum(record.value is None for record in records)
     return DispatchedIntake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable), tombstones)
+
+
+def _read(
+    value: bytes, reason_aside: str | None, max_bytes: int
+) -> DecisionRecord | CaseDecision | Malformed:
+    if reason_aside is not None:
+        return set_aside(reason_aside)
+    decoded = decode(value, max_bytes=max_bytes)
+    return decoded if isinstance(decoded, Malformed) else read_dispatched(decoded)

@@ -27,6 +27,7 @@ from ticketgate.codecs.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.entries import is_free
 from ticketgate.store.tokens import LaneToken
+from ticketgate.streams.batch import NONE_ASIDE
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.dispatched import Dispatched, DispatchedIntake, take_in_dispatched
 from ticketgate.streams.records import RecordWriter
@@ -87,17 +88,24 @@ class EffectTaker:
         token: LaneToken,
         hangs: Mapping[int, int],
         output: Output,
+        aside: Mapping[int, str] = NONE_ASIDE,
     ) -> int:
-        """As `BatchTaker`."""
+        """As `BatchTaker`. A record set aside goes to dead-letter; what was begun of its effects is the reconciler's,
+        and what was not is not begun."""
         position: int = records[0].offset
-        intake = take_in_dispatched(records, max_bytes=self.max_bytes)  # 3
+        intake = take_in_dispatched(records, max_bytes=self.max_bytes, aside=aside)  # 3
         for run in intake.runs():
-            position = await self._take_run(run, position, token, output)
+            position = await self._take_run(run, position, token, output, aside)
         self.telemetry.records(token.topic, "tombstone", intake.tombstones)
         return position
 
     async def _take_run(
-        self, intake: DispatchedIntake, position: int, token: LaneToken, output: Output
+        self,
+        intake: DispatchedIntake,
+        position: int,
+        token: LaneToken,
+        output: Output,
+        aside: Mapping[int, str],
     ) -> int:
         """4 to 7, of records that name no effect twice, the first at `position` or behind; where the next begin."""
         wanted = [each for dispatched in intake.arrivals for each in self._wanted(dispatched)]
@@ -110,7 +118,10 @@ class EffectTaker:
             await self._announce(prepared, output, position)  # 5
             told = await self._act_on_all(wanted, prepared, token)  # 6
             outgoing = [span.stamp(record) for receipt in told for record in self.receipts.effect(receipt)]
-            outgoing += [self.writer.dead_letter(unreadable) for unreadable in intake.unreadable]
+            outgoing += [
+                self.writer.dead_letter(each, is_bare=each.coordinate.offset in aside)
+                for each in intake.unreadable
+            ]
             await output.commit(outgoing, intake.next_offset)  # 7
         await self.mark_committed(token, intake.next_offset)
         self.telemetry.put_aside(token.topic, (each.malformed for each in intake.unreadable))

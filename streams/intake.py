@@ -6,7 +6,7 @@ the three parts. Source: DESIGN sections 3 and 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -28,6 +28,9 @@ from ticketgate.codecs.verdict import Stage
 from ticketgate.store.claims import Claim
 
 D = TypeVar("D")
+
+# The code of a dead letter that could be read, or that nobody knows to be unreadable, and does not pass.
+SET_ASIDE = "set_aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +102,11 @@ def proposal_reader(*, namespace: str, max_bytes: int) -> Reader[Proposal]:
     return read
 
 
-def take_in(records: Sequence[ConsumerRecord], read: Reader[D]) -> Intake[D]:
-    """Read a batch, which is not empty, of one partition."""
+def take_in(
+    records: Sequence[ConsumerRecord], read: Reader[D], *, aside: Mapping[int, str] | None = None
+) -> Intake[D]:
+    """Read a batch, which is not empty, of one partition. What is to be set `aside`, by offset and for what reason, is
+    among the unreadable where reading it raises."""
     arrivals: list[Arrival[D]] = []
     unreadable: list[Unreadable] = []
     tombstones = 0
@@ -110,7 +116,8 @@ def take_in(records: Sequence[ConsumerRecord], read: Reader[D]) -> Intake[D]:
             continue
         coordinate = Coordinate(record.topic, record.partition, record.offset)
         headers = tuple(record.headers)
-        found = _check_headers(headers) or read(record.value)
+        reader = reading_aside(read, aside.get(record.offset)) if aside else read
+        found = _check_headers(headers) or reader(record.value)
         if isinstance(found, Malformed):
             unreadable.append(
                 Unreadable(coordinate, record.key, record.value, headers, record.timestamp, malformed=found)
@@ -119,6 +126,23 @@ def take_in(records: Sequence[ConsumerRecord], read: Reader[D]) -> Intake[D]:
         claim = Claim(found.key, coordinate, found.fingerprint)
         arrivals.append(Arrival(found.document, claim, headers))
     return Intake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable), tombstones)
+
+
+def reading_aside(read: Reader[D], reason: str | None) -> Reader[D]:
+    """The reader of a record that is set aside for `reason`: what it raises is told of as unreadable."""
+
+    def guarded(value: bytes) -> Identified[D] | Malformed:
+        try:
+            return read(value)
+        except Exception as err:  # noqa: BLE001 - the record is set aside for it
+            return set_aside(f"{reason}; {type(err).__name__} while it was read")
+
+    return read if reason is None else guarded
+
+
+def set_aside(reason: str) -> Malformed:
+    """What is said in dead-letter of a record that is set aside."""
+    return Malformed(Stage.PARSE, SET_ASIDE, reason)
 
 
 def _check_headers(headers: Sequence[Header]) -> Malformed | None:

@@ -4,7 +4,7 @@
     1 FENCE    take the partition's token in Redis, then start the output's producer: the broker keeps a zombie from
                committing, the token keeps it from writing to Redis what its successor has read past
     2 READ     the committed offsets, after fencing, against the marks in Redis; seek; resume
-    3 DECODE   records to tickets; malformed ones ride the same transaction to dead-letter
+    3 DECODE   a piece of records (pieces.py) to tickets; malformed ones ride the same transaction to dead-letter
     4 CLAIM    the keys, in one round trip, and last of all the mark that says how far
     5 DECIDE   what is owned, before the transaction opens: an open one holds up every read_committed reader
     6 COMMIT   records and the offset one past the batch, together; then mark it in Redis
@@ -28,10 +28,12 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.opening import Opening, Start
+from ticketgate.streams.pace import Pace
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.passing import PassingOver
+from ticketgate.streams.pieces import Pieces
 from ticketgate.streams.readiness import Readiness
-from ticketgate.streams.recovery import Action, Handling, LaneFault, handling, may_hide_refusal
+from ticketgate.streams.recovery import Action, Handling, LaneFault, handling
 from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import Output
@@ -56,8 +58,8 @@ class NotAMember(LaneFault):
 class Lane:
     """One partition's lane. Its owner awaits `run`; `drain` lets the batch under way finish, cancelling does not.
 
-    `is_member` asks the group whether this worker still belongs to it; `find_refusal` asks a broker that seems away
-    whether it refuses us; `on_hang` ends the process, after it wrote down which tickets it hung on.
+    `is_member` asks the group whether this worker still belongs to it; `diagnose` finds what lies behind an error
+    (diagnosis.py); `on_hang` ends the process, after it wrote down which tickets it hung on.
     """
 
     def __init__(
@@ -70,24 +72,26 @@ class Lane:
         passing: PassingOver,
         taker: BatchTaker,
         telemetry: Telemetry,
-        batch_size: int,
+        pace: Pace,
         positions: MutableMapping[TopicPartition, int],
         readiness: Readiness,
         is_member: Callable[[], Awaitable[bool]],
-        find_refusal: Callable[[], Awaitable[Exception | None]],
+        diagnose: Callable[[Exception], Awaitable[Exception]],
         on_hang: Callable[[TopicPartition, BatchHung], Awaitable[None]],
     ) -> None:
         self.source = source
         self._consumer = consumer
         self._opening = opening
         self._output = output
-        self._reader = PartitionReader(consumer, source, most=batch_size, positions=positions)
+        self._reader = PartitionReader(consumer, source, positions=positions)
+        self._pieces = Pieces(
+            f"{source.topic}:{source.partition}", reader=self._reader, taker=taker, pace=pace
+        )
         self._passing = passing
-        self._taker = taker
         self._telemetry = telemetry
         self._readiness = readiness
         self._is_member = is_member
-        self._find_refusal = find_refusal
+        self._diagnose = diagnose
         self._on_hang = on_hang
         self._next_offset: int | None = None
         # What the lane stands before and cannot read, until it is past it.
@@ -109,7 +113,8 @@ class Lane:
                 except BatchHung as hung:
                     await self._on_hang(self.source, hung)
                 except Exception as err:  # noqa: BLE001 - 7: one way to recover from everything
-                    failures = failures + 1 if self._next_offset == began_at else 1
+                    is_stuck = self._next_offset == began_at and not self._pieces.is_narrowing
+                    failures = failures + 1 if is_stuck else 1
                     await self._recover(err, failures)
         finally:
             self._stands_before(None)
@@ -155,7 +160,7 @@ class Lane:
         self._reader.seek(start.next_offset)
         self._consumer.resume(self.source)
         log.info("%s opened at offset %d", self.name, start.next_offset)
-        if self._unreadable is None:
+        if self._unreadable is None and not self._pieces.is_held_at(start.next_offset):
             self._readiness.work(self.name)
         return start
 
@@ -166,16 +171,13 @@ class Lane:
                 # The cancellation got lost: before Python 3.12 asyncio.wait_for swallows some.
                 raise self._interruption
             try:
-                records = await self._reader.poll(self._next_offset)
+                next_offset = await self._pieces.take_next(self._next_offset, start, self._output)
             except UnreadableBatch as batch:
-                self._next_offset = await self._pass_over(batch, start.token)
-            else:
-                if not records:
-                    continue
-                self._next_offset = await self._taker.take(
-                    records, token=start.token, hangs=start.hangs, output=self._output
-                )
-            self._stands_before(None)
+                next_offset = await self._pass_over(batch, start.token)
+            if next_offset is not None:
+                self._next_offset = next_offset
+                self._stands_before(None)
+                self._readiness.work(self.name)
 
     async def _pass_over(self, batch: UnreadableBatch, token: LaneToken) -> int:
         self._stands_before(batch.offsets)
@@ -189,14 +191,11 @@ class Lane:
             return
         self._unreadable = unreadable
         self._telemetry.unreadable_batch(self.source.topic, self.source.partition, unreadable)
-        if unreadable is None:
-            self._readiness.work(self.name)
 
     async def _recover(self, err: Exception, failures: int) -> None:
         """7. Drop the producer and wait; `run` goes on at 1."""
+        err = await self._diagnose(err)
         how = handling(err)
-        if may_hide_refusal(how) and (refusal := await self._find_refusal()):
-            err, how = refusal, handling(refusal)
         remedy = f"; {how.remedy}" if how.remedy else ""
         self._readiness.wait(self.name, f"{how.cause}: {err}{remedy}")
         self._telemetry.reopened(how.cause)

@@ -31,7 +31,7 @@ class PositionMoved(LaneFault):
 
 
 class PartitionReader:
-    """Reads one partition of a consumer, at most `most` records at a time.
+    """Reads one partition of a consumer.
 
     `positions` is shared by all readers of the consumer and tells where the last of them left each partition. A lane
     that outlives its assignment for a moment reads from the same consumer as its successor: without it, either could
@@ -43,12 +43,10 @@ class PartitionReader:
         consumer: AIOKafkaConsumer,
         source: TopicPartition,
         *,
-        most: int,
         positions: MutableMapping[TopicPartition, int],
     ) -> None:
         self._consumer = consumer
         self._source = source
-        self._most = most
         self._positions = positions
         self._next_offset = 0
         # What one salvage brought and nobody has taken yet; the consumer's position is behind it.
@@ -60,16 +58,14 @@ class PartitionReader:
         self._consumer.seek(self._source, offset)
         self._moved_to(offset)
 
-    async def poll(self, offset: int) -> Sequence[ConsumerRecord]:
-        """The next records, none if there are none for a moment. `offset` is where the caller stands.
+    async def poll(self, offset: int, *, most: int) -> Sequence[ConsumerRecord]:
+        """The next records, at most `most`, none if there are none for a moment. `offset` is where the caller stands.
 
         Raises `PositionMoved`, aiokafka's errors, and `UnreadableBatch` as often as it is asked for one.
         """
         if not self._salvaged:
             try:
-                polled = await self._consumer.getmany(
-                    self._source, timeout_ms=POLL_MS, max_records=self._most
-                )
+                polled = await self._consumer.getmany(self._source, timeout_ms=POLL_MS, max_records=most)
             except Exception as err:
                 if not is_about_bytes(err):
                     raise
@@ -78,7 +74,7 @@ class PartitionReader:
                 records: Sequence[ConsumerRecord] = polled.get(self._source, [])
                 self._accept(records)
                 return records
-        return [self._salvaged.popleft() for _ in range(min(self._most, len(self._salvaged)))]
+        return [self._salvaged.popleft() for _ in range(min(most, len(self._salvaged)))]
 
     def _accept(self, records: Sequence[ConsumerRecord]) -> None:
         """Nothing may be awaited between the consumer's answer and this."""

@@ -84,6 +84,10 @@ class ProposalWork:
             Verdict(Status.REVIEW, Stage.IDENTITY, (reason,), "a person compares the two attempts")
         )
 
+    def set_aside(self, arrival: Arrival[Proposal], reason: str) -> JudgedCase:
+        """To review, without judging; like a collision it is no attempt."""
+        return JudgedCase(Verdict(Status.REVIEW, Stage.IDENTITY, (reason,), "a person decides"))
+
     def write(
         self, arrival: Arrival[Proposal], outcome: JudgedCase, *, key: IdempotencyKey, at: datetime
     ) -> Sequence[Outgoing]:
@@ -96,6 +100,12 @@ class ProposalWork:
             key=key,
             at=at,
         )
+
+    def write_bare(
+        self, arrival: Arrival[Proposal], outcome: JudgedCase, *, key: IdempotencyKey, at: datetime
+    ) -> Sequence[Outgoing]:
+        """The case's decision without its call, its evidence and the producer's headers."""
+        return [self.writer.bare(arrival, outcome.verdict, key=key, at=at)]
 
     def count(self, outcomes: Sequence[JudgedCase]) -> None:
         """Count verdicts and repairs."""

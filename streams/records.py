@@ -74,7 +74,39 @@ class RecordWriter:
     ) -> Outgoing:
         """The decision on a ticket, under the key that was claimed for it."""
         is_accepted = decision.verdict.status is Status.ACCEPT
-        record = DecisionRecord(
+        record = self._record(
+            arrival, decision, key, at, with_ticket=self.dispatch_with_ticket or not is_accepted
+        )
+        outgoing = Outgoing(
+            topic=self.topics.dispatch if is_accepted else self.topics.review,
+            key=arrival.document.id.encode(),
+            value=record.encode(),
+            headers=foreign(arrival.headers) + decision_headers(record),
+        )
+        return outgoing if size(outgoing) <= self.max_bytes else self._without_text(outgoing, record)
+
+    def bare(
+        self, arrival: Arrival[Ticket], decision: Decision, *, key: IdempotencyKey, at: datetime
+    ) -> Outgoing:
+        """A decision for review with nothing of the ticket but its names."""
+        record = self._record(arrival, decision, key, at, with_ticket=False)
+        return Outgoing(
+            topic=self.topics.review,
+            key=arrival.document.id.encode(),
+            value=record.encode(),
+            headers=decision_headers(record),
+        )
+
+    def _record(
+        self,
+        arrival: Arrival[Ticket],
+        decision: Decision,
+        key: IdempotencyKey,
+        at: datetime,
+        *,
+        with_ticket: bool,
+    ) -> DecisionRecord:
+        return DecisionRecord(
             ticket_id=arrival.document.id,
             tenant=arrival.document.tenant,
             verdict=decision.verdict,
@@ -93,19 +125,18 @@ class RecordWriter:
             fingerprint=arrival.claim.fingerprint,
             coordinate=arrival.claim.coordinate,
             decided_at=at,
-            ticket=arrival.document.to_json() if self.dispatch_with_ticket or not is_accepted else None,
+            ticket=arrival.document.to_json() if with_ticket else None,
         )
-        outgoing = Outgoing(
-            topic=self.topics.dispatch if is_accepted else self.topics.review,
-            key=arrival.document.id.encode(),
-            value=record.encode(),
-            headers=foreign(arrival.headers) + decision_headers(record),
-        )
-        return outgoing if size(outgoing) <= self.max_bytes else self._without_text(outgoing, record)
 
-    def dead_letter(self, unreadable: Unreadable) -> Outgoing:
-        """The original bytes, key, time and headers, and our reason."""
+    def dead_letter(self, unreadable: Unreadable, *, is_bare: bool = False) -> Outgoing:
+        """The original bytes, key and headers, and our reason. `is_bare`: digests in their place."""
         ours = dead_letter_headers(unreadable.malformed, unreadable.coordinate)
+        if is_bare:
+            digests = {"value": _digest(unreadable.value)}
+            if unreadable.key is not None:
+                digests["key"] = _digest(unreadable.key)
+            headers = (*ours, (CONTENT, b"digest"))
+            return Outgoing(self.topics.dead_letter, key=None, value=encode(digests), headers=headers)
         return self._fitting(
             Outgoing(
                 topic=self.topics.dead_letter,

@@ -23,6 +23,7 @@ from ticketgate.store.entry_fields import EntryUnreadable
 from ticketgate.store.tokens import Superseded
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.settings import SettingsError
+from ticketgate.streams.unknown_errors import InvalidRecord
 
 
 class Action(Enum):
@@ -67,8 +68,14 @@ _REDIS_REFUSED = Handling(
 )
 _SCORER_AWAY = Handling(Action.REOPEN, "scorer_away")
 _OTHER = Handling(Action.REOPEN, "other")
-_TOO_LARGE = Handling(
-    Action.REFUSE, "record_too_large", "set TICKETGATE_MAX_RECORD_BYTES below the broker's message.max.bytes"
+# narrowing.py finds which record it is, and refuses where it is none.
+_TOO_LARGE = Handling(Action.REOPEN, "record_too_large")
+_RECORD_REFUSED = Handling(Action.REOPEN, "record_refused")
+CLOCK = Handling(
+    Action.REFUSE,
+    "clock",
+    "set this machine's clock, by which outputs are stamped, or message.timestamp.before.max.ms and"
+    " message.timestamp.after.max.ms of the output topics, by which the broker refuses them",
 )
 _NOT_ALLOWED = Handling(
     Action.REFUSE,
@@ -119,6 +126,8 @@ TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (ssl.SSLError, _KAFKA_REFUSED),
     (kafka.MessageSizeTooLargeError, _TOO_LARGE),
     (kafka.RecordListTooLargeError, _TOO_LARGE),
+    (InvalidRecord, _RECORD_REFUSED),
+    (kafka.InvalidTimestampError, CLOCK),
     (kafka.UnsupportedVersionError, _TOO_OLD),
     (kafka.IncompatibleBrokerVersion, _TOO_OLD),
     (kafka.UnknownTopicOrPartitionError, _NO_TOPIC),

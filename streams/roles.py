@@ -40,6 +40,7 @@ class RoleTerms:
 
     source, outputs: topics. retention: for how long the source shall keep its records.
     batch_size: most records that one transaction takes. poll_interval_ms: longest time that a batch may take.
+    hang_s: after so long a batch is taken for a hang; None where none is, and batches may take as long as they take.
     rebuild, replay: the commands that restore what Redis lost, and that set the group's offsets.
     commits_before_acting: the role commits its position before it has got past any record (opening.py).
     """
@@ -51,6 +52,7 @@ class RoleTerms:
     retention: timedelta
     batch_size: int
     poll_interval_ms: int = POLL_INTERVAL_MS
+    hang_s: float | None
     kept: Kept
     rebuild: str = "claims rebuild"
     replay: str = "replay"
@@ -67,6 +69,7 @@ def role_terms(role: Role, settings: Settings) -> RoleTerms:
         group=settings.group,
         retention=settings.tickets_retention,
         batch_size=settings.batch_size,
+        hang_s=settings.scorer_timeout.total_seconds(),
         kept=Kept(
             what="claims",
             lives=settings.claim_ttl,
@@ -95,6 +98,7 @@ def role_terms(role: Role, settings: Settings) -> RoleTerms:
                 retention=settings.outputs_retention,
                 batch_size=min(settings.batch_size, EFFECTS_BATCH),
                 poll_interval_ms=EFFECTS_POLL_INTERVAL_MS,
+                hang_s=None,
                 kept=Kept(
                     what="ledger entries",
                     lives=ledger_ttl(settings),

@@ -50,11 +50,21 @@ class TicketWork:
         reason = f"the id was used before for a ticket that says something else, at {owner}"
         return self.decider.refuse(Stage.IDENTITY, [reason])
 
+    def set_aside(self, arrival: Arrival[Ticket], reason: str) -> Decision:
+        """To review, without inference."""
+        return self.decider.refuse(Stage.ANSWERS, [reason])
+
     def write(
         self, arrival: Arrival[Ticket], outcome: Decision, *, key: IdempotencyKey, at: datetime
     ) -> Sequence[Outgoing]:
         """One decision record."""
         return [self.writer.decision(arrival, outcome, key=key, at=at)]
+
+    def write_bare(
+        self, arrival: Arrival[Ticket], outcome: Decision, *, key: IdempotencyKey, at: datetime
+    ) -> Sequence[Outgoing]:
+        """One decision record without text, and without the producer's headers."""
+        return [self.writer.bare(arrival, outcome, key=key, at=at)]
 
     def count(self, outcomes: Sequence[Decision]) -> None:
         """Count decisions, rules and answers."""

@@ -28,7 +28,6 @@ def ids(gate: Deployment, count: int, *topics: str) -> Counter[str]:
     return Counter(json.loads(each.value or b"")["ticket_id"] for each in records)
 
 
-@pytest.mark.xfail(strict=True)
 def test_a_model_too_slow_for_a_whole_batch_gets_its_tickets_out_one_after_another(
     deploy: NewDeployment,
 ) -> None:
@@ -52,7 +51,6 @@ def test_a_model_too_slow_for_a_whole_batch_gets_its_tickets_out_one_after_anoth
     assert [each.process.poll() for each in (worker, second)] == [None, None]
 
 
-@pytest.mark.xfail(strict=True)
 def test_a_record_that_makes_our_own_code_fail_goes_to_review_alone_and_its_neighbours_are_decided(
     gate: Deployment,
 ) -> None:
@@ -71,10 +69,9 @@ def test_a_record_that_makes_our_own_code_fail_goes_to_review_alone_and_its_neig
     assert "ticket" not in aside["A"]
     worker.wait_ready()
     assert gate.lag() == 0
-    assert "secret" not in json.dumps(aside)
+    assert "secret" not in json.dumps(aside) + worker.log()
 
 
-@pytest.mark.xfail(strict=True)
 def test_two_in_a_row_that_make_our_own_code_fail_are_not_set_aside_and_readyz_says_what_to_do(
     gate: Deployment,
 ) -> None:
@@ -93,7 +90,6 @@ def test_two_in_a_row_that_make_our_own_code_fail_are_not_set_aside_and_readyz_s
 
 
 @pytest.mark.parametrize("ahead_s", [7200, -40 * 86400])
-@pytest.mark.xfail(strict=True)
 def test_a_worker_whose_clock_is_wrong_names_the_clock_and_which_way(
     gate: Deployment, ahead_s: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,79 @@
+"""A partition taken in pieces: each read, taken and committed before the next, of the size that fits (pace.py), and
+narrowed where it will not pass (narrowing.py).
+
+Promise: a piece is the next records in order, and none is left out; what is raised came before anything was committed,
+or leaves unknown whether it was. The size outlives a reopening, and so does what is known of a record that fails.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from aiokafka import ConsumerRecord
+from ticketgate.streams.batch import BatchHung, BatchTaker
+from ticketgate.streams.narrowing import Narrowing, cause_of
+from ticketgate.streams.opening import Start
+from ticketgate.streams.pace import Pace
+from ticketgate.streams.partition import PartitionReader
+from ticketgate.streams.transaction import Output
+
+
+class Pieces:
+    """One lane's. `name`: the partition's, for messages; `clock` in seconds."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        reader: PartitionReader,
+        taker: BatchTaker,
+        pace: Pace,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reader = reader
+        self._taker = taker
+        self._pace = pace
+        self._clock = clock
+        self._narrowing = Narrowing(name)
+        self._failed_at: int | None = None
+
+    @property
+    def is_narrowing(self) -> bool:
+        """Whether each try tells more of what will not pass, so that the next need not wait long."""
+        return self._narrowing.is_under_way
+
+    def is_held_at(self, offset: int) -> bool:
+        """Whether the piece that begins there failed when it was last tried."""
+        return self._failed_at == offset
+
+    async def take_next(self, offset: int, start: Start, output: Output) -> int | None:
+        """Take the next piece, which begins at `offset` or behind; returns where the next begins, None where there is
+        nothing to take. Raises what reading and taking raise, and `WillNotPass`."""
+        records = await self._reader.poll(offset, most=self._narrowing.most(self._pace.size))
+        if not records:
+            return None
+        began = self._clock()
+        aside = self._narrowing.aside(records)
+        try:
+            next_offset = await self._taker.take(
+                records, token=start.token, hangs=start.hangs, output=output, aside=aside
+            )
+        except BatchHung:
+            raise
+        except Exception as err:
+            self._failed_at = offset
+            self._narrow(records, aside, err)
+            raise
+        self._failed_at = None
+        self._pace = self._pace.passed(len(records), self._clock() - began)
+        self._narrowing.passed(records, aside)
+        return next_offset
+
+    def _narrow(self, records: Sequence[ConsumerRecord], aside: Mapping[int, str], err: Exception) -> None:
+        cause = cause_of(err)
+        if cause is None:
+            return
+        self._pace = self._pace.failed(len(records))
+        if found := self._narrowing.failed(records, aside, cause, err):
+            raise found from err
