@@ -20,6 +20,7 @@ __all__ = [
     "ERROR_STAGE",
     "FINGERPRINT",
     "IDEMPOTENCY_KEY",
+    "ORIGINAL_TIMESTAMP",
     "PREFIX",
     "SCHEMA",
     "UNREADABLE_HEADERS",
@@ -50,6 +51,9 @@ ERROR_CODE = "ticketgate-error-code"
 # On a dead letter whose value is not the original's: `digest` or `batch` (streams/records.py says when).
 CONTENT = "ticketgate-content"
 UNREADABLE_HEADERS = "ticketgate-unreadable-headers"
+# On a dead letter the time of the original in ms since 1970, -1 where it had none: by its own time, whatever it claims,
+# retention would take the dead letter before a person has seen it, or never.
+ORIGINAL_TIMESTAMP = "ticketgate-original-timestamp"
 
 DEAD_LETTER_SCHEMA = "dead-letter/1"
 
@@ -120,15 +124,20 @@ def record_headers(
     )
 
 
-def dead_letter_headers(malformed: Malformed, coordinate: Coordinate) -> tuple[Header, ...]:
-    """Our headers on a dead-lettered record: why it was refused, and where it lay. Values are UTF-8."""
+def dead_letter_headers(
+    malformed: Malformed, coordinate: Coordinate, *, timestamp_ms: int | None = None
+) -> tuple[Header, ...]:
+    """Our headers on a dead-lettered record: why it was refused, where it lay, and its time (ORIGINAL_TIMESTAMP) if one
+    is given. Values are UTF-8."""
     reason = shorten(malformed.reason, MAX_REASON_CHARS)
+    time = () if timestamp_ms is None else ((ORIGINAL_TIMESTAMP, str(timestamp_ms).encode("ascii")),)
     return (
         (ERROR_STAGE, malformed.stage.encode("utf-8")),
         (ERROR_REASON, reason.encode("utf-8", "replace")),
         (ERROR_CODE, malformed.code.encode("utf-8")),
         (COORDINATE, str(coordinate).encode("utf-8")),
         (SCHEMA, DEAD_LETTER_SCHEMA.encode("utf-8")),
+        *time,
     )
 
 

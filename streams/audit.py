@@ -194,7 +194,7 @@ class Accounting:
             self._count("dead_letter")
             return
         since = self.outputs_since.dead_letters_ms
-        # A dead letter keeps its input's time.
+        # A dead letter is younger than its input.
         self._without_outcome(
             unreadable.coordinate, key="", is_cut=since is not None and since > unreadable.timestamp_ms
         )

@@ -26,7 +26,8 @@ class HasHeaders(Protocol):
 class DeadLetter:
     """What our headers say of a dead letter; what they do not say is None or empty.
 
-    content: empty where the value is the original's, else `digest` or `batch` (records.py).
+    content: empty where the value is the original's, else `digest` or `batch` (records.py). original_ms: the original's
+    time in ms since 1970, negative where it had none; None in letters of versions that kept it as the letter's own.
     """
 
     coordinate: Coordinate | None
@@ -34,6 +35,11 @@ class DeadLetter:
     code: str
     reason: str
     content: str
+    original_ms: int | None = None
+
+    def time_ms(self, own_ms: int) -> int:
+        """The original's time, where `own_ms` is the letter's."""
+        return own_ms if self.original_ms is None else self.original_ms
 
 
 def read_dead_letter(record: HasHeaders) -> DeadLetter:
@@ -46,12 +52,14 @@ def read_dead_letter(record: HasHeaders) -> DeadLetter:
         coordinate = Coordinate.parse(text(names.COORDINATE))
     except ValueError:
         coordinate = None
+    time = text(names.ORIGINAL_TIMESTAMP)
     return DeadLetter(
         coordinate=coordinate,
         stage=text(names.ERROR_STAGE),
         code=text(names.ERROR_CODE),
         reason=text(names.ERROR_REASON),
         content=text(names.CONTENT),
+        original_ms=int(time) if re.fullmatch(r"-?[0-9]{1,19}", time, re.ASCII) else None,
     )
 
 

@@ -129,8 +129,10 @@ class RecordWriter:
         )
 
     def dead_letter(self, unreadable: Unreadable, *, is_bare: bool = False) -> Outgoing:
-        """The original bytes, key and headers, and our reason. `is_bare`: digests in their place."""
-        ours = dead_letter_headers(unreadable.malformed, unreadable.coordinate)
+        """The original bytes, key and headers, its time as a header, and our reason. `is_bare`: digests instead."""
+        ours = dead_letter_headers(
+            unreadable.malformed, unreadable.coordinate, timestamp_ms=unreadable.timestamp_ms
+        )
         if is_bare:
             digests = {"value": _digest(unreadable.value)}
             if unreadable.key is not None:
@@ -143,7 +145,6 @@ class RecordWriter:
                 key=unreadable.key,
                 value=unreadable.value,
                 headers=foreign(unreadable.headers) + ours + unreadable_headers(unreadable.headers),
-                timestamp_ms=unreadable.timestamp_ms,
             ),
             ours,
         )

@@ -110,7 +110,8 @@ async def _list(settings: Settings, wanted: Wanted, *, as_json: bool) -> int:
                 sys.stdout.buffer.write(write_line(record) + b"\n")
                 continue
             letter = read_dead_letter(record)
-            when = rfc3339(from_epoch_ms(record.timestamp)) if record.timestamp >= 0 else ""
+            time_ms = letter.time_ms(record.timestamp)
+            when = "" if time_ms < 0 else rfc3339(from_epoch_ms(time_ms))
             key = "" if record.key is None else record.key.decode(errors="replace")[:40]
             rows.append((str(letter.coordinate or "?"), when, key, letter.stage, letter.code, letter.reason))
     if as_json:

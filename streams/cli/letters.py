@@ -21,5 +21,6 @@ async def letters(
     found = read_whole(connection_of(settings), [settings.topic_dead_letter], unreadable=unreadable)
     async with aclosing(found):
         async for record in found:
-            if wanted.holds(read_dead_letter(record), record.timestamp):
+            letter = read_dead_letter(record)
+            if wanted.holds(letter, letter.time_ms(record.timestamp)):
                 yield record

@@ -62,7 +62,7 @@ def prepare(record: Record, *, settings: Settings, now_ms: int, by_key: bool, un
             value=record.value,
             headers=foreign(record.headers),
             partition=None if by_key else _partition(letter, topic),
-            timestamp_ms=_timestamp(record, settings, now_ms),
+            timestamp_ms=_timestamp(record, letter, settings, now_ms),
         ),
         "as it is, which no worker reads yet" if isinstance(says, Malformed) else says,
     )
@@ -97,9 +97,10 @@ def _partition(letter: DeadLetter, topic: str) -> int | None:
     return at.partition if at is not None and at.topic == topic else None
 
 
-def _timestamp(record: Record, settings: Settings, now_ms: int) -> int | None:
-    """Its own time, unless retention, which goes by that, might take the record before it is read."""
-    if record.timestamp_ms is None:
+def _timestamp(record: Record, letter: DeadLetter, settings: Settings, now_ms: int) -> int | None:
+    """The original's time, unless the broker might refuse it for the future, or retention, which goes by it, might take
+    the record before it is read."""
+    time_ms = letter.time_ms(-1 if record.timestamp_ms is None else record.timestamp_ms)
+    if not 0 <= time_ms <= now_ms:
         return None
-    age = timedelta(milliseconds=now_ms - record.timestamp_ms)
-    return record.timestamp_ms if age < settings.tickets_retention / 2 else None
+    return time_ms if timedelta(milliseconds=now_ms - time_ms) < settings.tickets_retention / 2 else None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from ticketgate.codecs.headers import CONTENT, COORDINATE, ERROR_STAGE
+from ticketgate.codecs.headers import CONTENT, COORDINATE, ERROR_STAGE, ORIGINAL_TIMESTAMP
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.streams.cli.envelope import Record
 from ticketgate.streams.cli.resend import Held, Ready, prepare
-from ticketgate.streams.dead_letters import DeadLetter, Place, Wanted
+from ticketgate.streams.dead_letters import DeadLetter, Place, Wanted, read_dead_letter
 from ticketgate.streams.settings import load_settings
 
 NOW_MS = 1_700_000_000_000
@@ -147,3 +148,31 @@ def test_every_condition_must_hold() -> None:
     assert not Wanted(until_ms=5).holds(letter, 5)
     assert not Wanted(until_ms=5).holds(letter, -1)
     assert not Wanted(places=(Place("t", 1),)).holds(DeadLetter(None, "", "", "", ""), 5)
+
+
+@pytest.mark.parametrize(
+    ("original_ms", "sent_ms"),
+    [
+        (NOW_MS - 3_600_000, NOW_MS - 3_600_000),
+        (NOW_MS - 40 * 86_400_000, None),
+        (NOW_MS + 3_600_000, None),
+        (-1, None),
+    ],
+)
+def test_the_original_time_is_restored_where_the_input_would_keep_it(
+    original_ms: int, sent_ms: int | None
+) -> None:
+    letter = dead()
+    headers = (*letter.headers, (ORIGINAL_TIMESTAMP, str(original_ms).encode()))
+
+    found = prepared(replace(letter, headers=headers, timestamp_ms=NOW_MS))
+
+    assert isinstance(found, Ready)
+    assert found.record.timestamp_ms == sent_ms
+
+
+def test_a_span_of_time_is_of_the_original() -> None:
+    letter = read_dead_letter(Record(None, b"{", ((ORIGINAL_TIMESTAMP, b"1000"),), timestamp_ms=NOW_MS))
+
+    assert letter.time_ms(NOW_MS) == 1000
+    assert Wanted(until_ms=2000).holds(letter, letter.time_ms(NOW_MS))

@@ -60,7 +60,6 @@ def wait_until_gone(gate: Deployment, topic: str, offset: int) -> None:
         time.sleep(0.2)
 
 
-@pytest.mark.xfail(strict=True)
 def test_retention_does_not_take_a_dead_letter_for_the_time_that_its_record_claimed(
     tidy_kafka: Kafka, valkey: Valkey, tmp_path: Path
 ) -> None:
