@@ -87,6 +87,11 @@ def delete_group(gate: Deployment) -> None:
 
 def remove_inputs(gate: Deployment, before: Mapping[int, int]) -> None:
     """As retention does: what lies below an offset of each partition of tickets is gone."""
+    remove(gate, "tickets", before)
+
+
+def remove(gate: Deployment, topic: str, before: Mapping[int, int]) -> None:
+    """What lies below an offset of each partition of a topic is gone."""
 
     async def act() -> None:
         client = AIOKafkaAdminClient(bootstrap_servers=gate.bootstrap)
@@ -94,7 +99,7 @@ def remove_inputs(gate: Deployment, before: Mapping[int, int]) -> None:
         try:
             await client.delete_records(
                 {
-                    TopicPartition(gate.topic("tickets"), number): RecordsToDelete(before_offset=to)
+                    TopicPartition(gate.topic(topic), number): RecordsToDelete(before_offset=to)
                     for number, to in before.items()
                 }
             )
