@@ -20,6 +20,7 @@ from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.roles import RoleTerms, role_terms
 from ticketgate.streams.settings import Role, Settings, show_duration
 from ticketgate.streams.topics import missing_topics, topic_config
+from ticketgate.streams.vouching import find_cut, why_not
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class Conditions:
         self._lock = asyncio.Lock()
         self._held_until = 0.0
         self._has_warned = False
+        self._warned_of: set[str] = set()
 
     async def check(self) -> None:
         """Raises `ConditionFailed`, `Unreachable`, or errors of redis-py and aiokafka."""
@@ -48,7 +50,10 @@ class Conditions:
             async with admin_client(connection_of(settings)) as client:
                 await self._check_broker(client)
                 await self._check_topics(client)
-            self._held_until = time.monotonic() + MEMORY_S
+                await self._check_vouching(client)
+            self._held_until = time.monotonic() + min(
+                MEMORY_S, settings.condition_interval.total_seconds() / 2
+            )
 
     async def _check_broker(self, client: AIOKafkaAdminClient) -> None:
         settings = self._settings
@@ -90,6 +95,31 @@ class Conditions:
                 f"TICKETGATE_MAX_RECORD_BYTES is {settings.max_record_bytes}, and an output topic takes {largest}",
                 f"set it to at most {largest}, or raise max.message.bytes of the output topics",
             )
+
+    async def _check_vouching(self, client: AIOKafkaAdminClient) -> None:
+        """Whether the outputs could give back what Redis loses. Without that, at least once can still be kept."""
+        settings, terms = self._settings, self._terms
+        lives = min(terms.kept.lives, settings.outputs_retention)
+        try:
+            for name in terms.vouching:
+                config = await topic_config(client, name)
+                found = why_not(name, config, lives=lives, kept_what=terms.kept.what)
+                if found is not None:
+                    raise found
+            cut = await find_cut(connection_of(settings), terms.vouching, lives=lives)
+            if cut is not None:
+                raise ConditionFailed(
+                    f"the first records of {cut.topic}:{cut.partition} are gone, and were younger than"
+                    f" {terms.kept.what} live: those that Redis loses could not be restored from it",
+                    f"find out who deleted them; once the remaining are older than {show_duration(lives)} it heals,"
+                    " or take a new TICKETGATE_GROUP and TICKETGATE_NAMESPACE",
+                )
+        except ConditionFailed as err:
+            if settings.guarantee == "exactly_once":
+                raise
+            if err.what not in self._warned_of:
+                self._warned_of.add(err.what)
+                log.warning("%s", err)
 
 
 def check_retention(terms: RoleTerms, config: Mapping[str, str]) -> None:

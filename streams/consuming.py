@@ -37,6 +37,7 @@ from ticketgate.streams.roles import RoleTerms
 from ticketgate.streams.settings import Settings, SettingsError
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import OffsetCommit, Output, Transactions
+from ticketgate.streams.watching import watch_conditions
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +98,16 @@ class Consuming:
                 await self._stay()
             except (KafkaError, OSError, SettingsError) as err:
                 await self._wait_after(err)
+
+    async def watch_conditions(self) -> None:
+        """Look again and again whether the lanes may go on, until cancelled."""
+        await watch_conditions(
+            self._conditions,
+            lambda: self.lanes,
+            readiness=self._parts.readiness,
+            part="conditions" if self.terms.role == "decide" else f"conditions {self.terms.source}",
+            interval_s=self._parts.settings.condition_interval.total_seconds(),
+        )
 
     async def _stay(self) -> None:
         """Returns never. Raises aiokafka's errors and OSError before a lane began, and `SettingsError`."""

@@ -38,7 +38,8 @@ class Kept:
 class RoleTerms:
     """One role.
 
-    source, outputs: topics. retention: for how long the source shall keep its records.
+    source, outputs: topics. vouching: those of the outputs out of which a rebuild restores what Redis lost.
+    retention: for how long the source shall keep its records.
     batch_size: most records that one transaction takes. poll_interval_ms: longest time that a batch may take.
     hang_s: after so long a batch is taken for a hang; None where none is, and batches may take as long as they take.
     rebuild, replay: the commands that restore what Redis lost, and that set the group's offsets.
@@ -48,6 +49,7 @@ class RoleTerms:
     role: Role
     source: str
     outputs: tuple[str, ...]
+    vouching: tuple[str, ...]
     group: str
     retention: timedelta
     batch_size: int
@@ -66,6 +68,7 @@ def role_terms(role: Role, settings: Settings) -> RoleTerms:
         role="decide",
         source=settings.topic_tickets,
         outputs=(dispatch, review, dead),
+        vouching=(dispatch, review),
         group=settings.group,
         retention=settings.tickets_retention,
         batch_size=settings.batch_size,
@@ -86,6 +89,7 @@ def role_terms(role: Role, settings: Settings) -> RoleTerms:
                 role=role,
                 source=settings.topic_proposals,
                 outputs=(dispatch, review, settings.topic_repairs, settings.topic_receipts, dead),
+                vouching=(dispatch, review, settings.topic_repairs),
                 group=f"{settings.group}.propose",
                 replay="replay --of proposals",
             )
@@ -94,6 +98,7 @@ def role_terms(role: Role, settings: Settings) -> RoleTerms:
                 role=role,
                 source=dispatch,
                 outputs=(settings.topic_receipts, review, dead),
+                vouching=(settings.topic_receipts,),
                 group=f"{settings.group}.effects",
                 retention=settings.outputs_retention,
                 batch_size=min(settings.batch_size, EFFECTS_BATCH),

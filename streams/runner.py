@@ -140,6 +140,10 @@ class Runner:
         self._tasks = [
             asyncio.create_task(role.run(), name=f"consume {role.terms.source}") for role in self._roles
         ]
+        self._tasks += [
+            asyncio.create_task(role.watch_conditions(), name=f"watch conditions of {role.terms.source}")
+            for role in self._roles
+        ]
         self._tasks += [asyncio.create_task(run(), name="reconcile") for run in beside]
 
     def _open_roles(self) -> list[Callable[[], Coroutine[None, None, None]]]:

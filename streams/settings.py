@@ -217,6 +217,13 @@ class Settings(KafkaSettings):
         timedelta(seconds=5), description="longest time that Redis may take for one answer"
     )
 
+    condition_interval: Duration = Field(
+        timedelta(seconds=60),
+        description="how often a worker looks again whether Redis, broker and topics are as delivery needs them",
+        ge=timedelta(milliseconds=100),
+        le=timedelta(minutes=3),
+    )
+
     web_bind: str = Field("127.0.0.1", description="address of the web port")
     web_port: int = Field(
         6066,

@@ -1,0 +1,48 @@
+"""The conditions of a role, looked at again and again while its lanes serve: what held when a lane opened may end.
+
+Promise: a breach closes the role's lanes within an interval, with its cause and remedy in /readyz, also where the
+worker has no lane; they open by themselves once it is mended. What was emitted since the breach and before that look
+was emitted without the condition: README.md says what that can cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+
+from ticketgate.store.conditions import ConditionFailed
+from ticketgate.streams.conditions import Conditions
+from ticketgate.streams.lane import REFUSAL_RETRY_S, Lane
+from ticketgate.streams.opening import LaneRefusal
+from ticketgate.streams.readiness import Readiness
+
+log = logging.getLogger(__name__)
+
+
+async def watch_conditions(
+    conditions: Conditions,
+    lanes: Callable[[], Collection[Lane]],
+    *,
+    readiness: Readiness,
+    part: str,
+    interval_s: float,
+) -> None:
+    """Look every `interval_s` until cancelled. `part`: under which name /readyz tells of a breach beside the lanes."""
+    pause_s = interval_s
+    while True:
+        await asyncio.sleep(pause_s)
+        pause_s = interval_s
+        try:
+            await conditions.check()
+        except ConditionFailed as err:
+            refusal = LaneRefusal("conditions", err.what, err.remedy)
+            readiness.wait(part, f"{refusal.handling.cause}: {err}")
+            for lane in lanes():
+                lane.interrupt(refusal)
+            # As often as a lane that refuses.
+            pause_s = min(interval_s, REFUSAL_RETRY_S)
+        except Exception as err:  # noqa: BLE001 - away, and the lanes tell; a broken look must not end the looking
+            log.debug("the conditions could not be looked at: %r", err)
+        else:
+            readiness.work(part)
