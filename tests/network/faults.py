@@ -24,6 +24,8 @@ class Fault:
     for `Held.deliver`. Of a connection that was cut, the client and the server both see the end.
     """
 
+    brings_held: bool = False
+    """All copies that wait for `Held.deliver` are delivered, and answered, before it."""
     delay_s: float = 0.0
     is_forwarded: bool = True
     late_s: Sequence[float | None] = ()
@@ -61,6 +63,11 @@ def held(*, cut_after_s: float = 0.2, late_s: float | None = None) -> Fault:
 def repeated(*, late_s: float | None = None) -> Fault:
     """It comes and is answered, and comes once more."""
     return Fault(late_s=(late_s,))
+
+
+def behind_held() -> Fault:
+    """What was held comes, and is answered, just before it."""
+    return Fault(brings_held=True)
 
 
 def reply_lost() -> Fault:

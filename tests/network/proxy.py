@@ -12,8 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -53,17 +52,17 @@ class Wire(Protocol):
 
 @dataclass(slots=True)
 class Held:
-    """A copy of a request that is delivered apart. `answer` is the server's, empty if it was not reached."""
+    """A copy of a request that is delivered apart, once. `answer` is the server's, empty if it was not reached."""
 
     request: Request
-    _send: Callable[[], Future[bytes]]
-    answer: Future[bytes] = field(default_factory=Future)
+    _proxy: Proxy
+    greeting: Sequence[Request]
+    answer: bytes | None = None
 
     def deliver(self) -> bytes:
         """Deliver it now, and wait for the server's answer; in an event loop, call it by `asyncio.to_thread`."""
-        answer = self._send().result(ANSWER_TIMEOUT_S + 5)
-        self.answer.set_result(answer)
-        return answer
+        sending = self._proxy.send_held(self)
+        return asyncio.run_coroutine_threadsafe(sending, self._proxy.loop).result(ANSWER_TIMEOUT_S + 5)
 
 
 class Proxy:
@@ -79,8 +78,8 @@ class Proxy:
         """Which requests had a fault, and what fault."""
         self._upstream_port = upstream_port
         self._new_wire = new_wire
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=f"proxy {port}", daemon=True)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name=f"proxy {port}", daemon=True)
         self._server: asyncio.Server | None = None
         self._links: set[_Link] = set()
         self._late: set[asyncio.Task[bytes]] = set()
@@ -111,6 +110,11 @@ class Proxy:
         self._refuses = False
         self._is_silent.clear()
 
+    def forget(self) -> None:
+        """Begin anew: no rule, nothing seen, nothing held."""
+        self.rule = nothing
+        self.held, self.seen, self.faults = [], [], []
+
     # --- waiting ---
 
     def wait_for_held(self, count: int, timeout_s: float = 60) -> Sequence[Held]:
@@ -129,16 +133,16 @@ class Proxy:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._listen(), self.loop).result(30)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(30)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        asyncio.run_coroutine_threadsafe(self._close(), self.loop).result(30)
+        self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
-        self._loop.close()
+        self.loop.close()
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._accept, HOST, self.port, limit=BUFFER)
@@ -170,7 +174,7 @@ class Proxy:
 
     def _call(self, change: Callable[[], None]) -> None:
         done = threading.Event()
-        self._loop.call_soon_threadsafe(lambda: (change(), done.set()))
+        self.loop.call_soon_threadsafe(lambda: (change(), done.set()))
         assert done.wait(30)
 
     # --- late copies ---
@@ -178,18 +182,25 @@ class Proxy:
     def deliver_later(self, request: Request, wire: Wire, late_s: float | None) -> None:
         """Deliver a copy after `late_s`, or keep it for `Held.deliver`."""
         greeting = tuple(wire.greeting())
-        held = Held(
-            request,
-            lambda: asyncio.run_coroutine_threadsafe(self._deliver(request, greeting, 0.0), self._loop),
-        )
         if late_s is None:
-            self.held.append(held)
+            self.held.append(Held(request, self, greeting))
             return
-        task = self._loop.create_task(self._deliver(request, greeting, late_s))
+        task = self.loop.create_task(self._deliver(request, greeting, late_s))
         self._late.add(task)
         task.add_done_callback(self._late.discard)
 
-    async def _deliver(self, request: Request, greeting: Sequence[Request], late_s: float) -> bytes:
+    async def send_held(self, held: Held) -> bytes:
+        """Deliver a copy that waits for it."""
+        held.answer = await self._deliver(held.request, held.greeting)
+        return held.answer
+
+    async def send_all_held(self) -> None:
+        """Deliver all that waits for it, in order."""
+        for held in self.held:
+            if held.answer is None:
+                await self.send_held(held)
+
+    async def _deliver(self, request: Request, greeting: Sequence[Request], late_s: float = 0.0) -> bytes:
         await asyncio.sleep(late_s)
         wire = self._new_wire()
         try:
@@ -256,8 +267,9 @@ class _Link:
             fault = self._proxy.rule(request)
             if fault != Fault():
                 self._proxy.faults.append((request.name, fault))
-            if fault.delay_s:
-                await asyncio.sleep(fault.delay_s)
+            if fault.brings_held:
+                await self._proxy.send_all_held()
+            await asyncio.sleep(fault.delay_s)
             if fault.is_forwarded:
                 self._waiting.append((request, fault, self._wire.replies_to(request)))
                 self._to_server.write(request.data)
