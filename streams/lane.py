@@ -155,7 +155,7 @@ class Lane:
         if not await self._is_member():
             raise NotAMember
         token = await self._opening.take_token(self.source)
-        await self._output.open()  # 1
+        await self._output.open(token)  # 1
         start = await self._opening.read_start(self.source, token)  # 2
         self._reader.seek(start.next_offset)
         self._consumer.resume(self.source)

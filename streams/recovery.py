@@ -22,6 +22,7 @@ from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.entry_fields import EntryUnreadable
 from ticketgate.store.tokens import Superseded
 from ticketgate.streams.broker import Unreachable
+from ticketgate.streams.one_attempt import Unanswered
 from ticketgate.streams.settings import SettingsError
 from ticketgate.streams.unknown_errors import InvalidRecord
 
@@ -67,6 +68,8 @@ _REDIS_REFUSED = Handling(
     "mend what Redis says; TICKETGATE_REDIS names the server, user and password",
 )
 _SCORER_AWAY = Handling(Action.REOPEN, "scorer_away")
+# A request on its way can be kept out by a newer epoch alone, so the lane begins anew at once.
+_UNANSWERED = Handling(Action.REOPEN, "unanswered")
 _OTHER = Handling(Action.REOPEN, "other")
 # narrowing.py finds which record it is, and refuses where it is none.
 _TOO_LARGE = Handling(Action.REOPEN, "record_too_large")
@@ -105,6 +108,7 @@ TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (redis.ReadOnlyError, _REDIS_AWAY),  # a failover under way
     (redis.ResponseError, _REDIS_REFUSED),
     (redis.RedisError, _REDIS_AWAY),
+    (Unanswered, _UNANSWERED),
     (kafka.ProducerFenced, _FENCED),
     (kafka.InvalidProducerEpoch, _FENCED),
     # The broker aborts a transaction that outlives its time-out and raises the epoch: InvalidTxnState or fenced.
@@ -160,4 +164,4 @@ def handling(error: BaseException) -> Handling:
 
 def may_hide_refusal(how: Handling) -> bool:
     """Whether the broker may be there and refuse us: aiokafka tells that as a broker that is away, or not at all."""
-    return how in (_BROKER_AWAY, _TIMEOUT, _COORDINATOR)
+    return how in (_BROKER_AWAY, _TIMEOUT, _COORDINATOR, _UNANSWERED)

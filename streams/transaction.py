@@ -5,8 +5,10 @@
 
 Promise: after `commit` returned, records and offset are committed; after it raised, nothing is known, and only a
 reopening tells: the successor's fence ends the transaction, and the committed offset says how. A producer that
-raised once is never used again. `OffsetCommit` is the same shape for a broker without transactions: records first,
-then the offset, so a crash between the two repeats the batch.
+raised once is never used again, and none takes its place but by a token that was taken since: a lane that went on
+under a bare new epoch could be one that was fenced, and would commit beside its successor.
+`OffsetCommit` is the same shape for a broker without transactions: records first, then the offset, so a crash between
+the two repeats the batch.
 Relies on: one transactional id for each input partition, so that a fence meets just its predecessor
 (recovery.py has the table from error to action). Source: DESIGN section 4, steps 1 and 6.
 """
@@ -15,12 +17,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
 from ticketgate.codecs.headers import Header
+from ticketgate.store.tokens import LaneToken
+from ticketgate.streams.one_attempt import allow_one_attempt, notice, unanswered
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +35,7 @@ log = logging.getLogger(__name__)
 OPEN_TIMEOUT_S = 30.0
 # `stop()` waits for what is in flight, without a limit of its own, and never returns when the broker died.
 CLOSE_TIMEOUT_S = 3.0
-# A request that the broker does not answer is given up then, so that a producer left behind ends by itself.
+# A request that the broker does not answer is given up then, and its epoch with it (one_attempt.py).
 REQUEST_TIMEOUT_MS = 10_000
 
 
@@ -47,12 +53,13 @@ class Outgoing:
 class Output(Protocol):
     """What a lane needs of its output, under either guarantee."""
 
-    async def open(self) -> None:
-        """Step 1. Raises aiokafka's errors or TimeoutError."""
+    async def open(self, token: LaneToken) -> None:
+        """Step 1, once for each token. Raises aiokafka's errors or TimeoutError."""
         ...
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
-        """Step 6. Raises aiokafka's errors or TimeoutError; the outcome is unknown then."""
+        """Step 6. Raises aiokafka's errors, `Unanswered` or TimeoutError; the outcome is unknown then, and the output
+        takes nothing more until it is opened again."""
         ...
 
     async def close(self) -> None:
@@ -69,24 +76,41 @@ class _ProducerOutput:
     def __init__(self, new_producer: Callable[[], AIOKafkaProducer]) -> None:
         self._new_producer = new_producer
         self._producer: AIOKafkaProducer | None = None
+        self._is_usable = False
+        self._token: LaneToken | None = None
 
-    async def open(self) -> None:
+    async def open(self, token: LaneToken) -> None:
         """Make and start a producer in the place of the last one, within OPEN_TIMEOUT_S."""
+        if token == self._token:
+            raise RuntimeError("opened twice by one token: the lane must begin with its first step")
+        self._token = token
         await self.close()
         self._producer = self._new_producer()
         async with asyncio.timeout(OPEN_TIMEOUT_S):
             await self._producer.start()
+        self._is_usable = True
 
     async def close(self) -> None:
         """Drop the producer. An open transaction is left to the successor's fence, which aborts it."""
+        self._is_usable = False
         producer, self._producer = self._producer, None
         if producer is not None:
             await abandon(producer)
 
-    def _opened(self) -> AIOKafkaProducer:
-        if self._producer is None:
+    @asynccontextmanager
+    async def _committing(self, timeout_s: float) -> AsyncIterator[AIOKafkaProducer]:
+        """The producer, within a time limit and until anything is raised."""
+        if self._producer is None or not self._is_usable:
             raise RuntimeError("commit before open: the lane must fence first")
-        return self._producer
+        producer, self._is_usable = self._producer, False
+        try:
+            async with asyncio.timeout(timeout_s):
+                yield producer
+        except KafkaError as err:
+            if (found := unanswered(producer)) is not None:
+                raise found from err
+            raise
+        self._is_usable = True
 
 
 class Transactions(_ProducerOutput):
@@ -108,11 +132,13 @@ class Transactions(_ProducerOutput):
         **options: object,
     ) -> None:
         super().__init__(
-            lambda: new_producer(
-                transactional_id=transactional_id,
-                transaction_timeout_ms=round(transaction_timeout_s * 1000),
-                request_timeout_ms=REQUEST_TIMEOUT_MS,
-                **options,
+            lambda: allow_one_attempt(
+                new_producer(
+                    transactional_id=transactional_id,
+                    transaction_timeout_ms=round(transaction_timeout_s * 1000),
+                    request_timeout_ms=REQUEST_TIMEOUT_MS,
+                    **options,
+                )
             )
         )
         self._source = source
@@ -121,8 +147,7 @@ class Transactions(_ProducerOutput):
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
         """One transaction with all records and the offset one past the batch's last."""
-        producer = self._opened()
-        async with asyncio.timeout(self._commit_timeout_s):
+        async with self._committing(self._commit_timeout_s) as producer:
             await producer.begin_transaction()
             await _send(producer, records)
             await producer.send_offsets_to_transaction({self._source: next_offset}, self._group)
@@ -149,22 +174,23 @@ class OffsetCommit(_ProducerOutput):
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
         """Send all, wait for each, then commit the offset."""
-        async with asyncio.timeout(self._commit_timeout_s):
-            await _send(self._opened(), records)
+        async with self._committing(self._commit_timeout_s) as producer:
+            await _send(producer, records)
             await self._consumer.commit({self._source: next_offset})
 
 
 async def _send(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None:
-    deliveries = [
-        await producer.send(
+    deliveries: list[asyncio.Future[object]] = []
+    for record in records:
+        delivery = await producer.send(
             record.topic,
             record.value,
             key=record.key,
             headers=list(record.headers),
             timestamp_ms=record.timestamp_ms,
         )
-        for record in records
-    ]
+        notice(delivery)  # where a later record is not taken any more
+        deliveries.append(delivery)
     # All are awaited, so that none fails unseen; the first failure is the one raised.
     outcomes = await asyncio.gather(*deliveries, return_exceptions=True)
     for outcome in outcomes:
@@ -174,6 +200,11 @@ async def _send(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None
 
 async def abandon(producer: AIOKafkaProducer) -> None:
     """Let go of a producer within a bound, whatever ails it."""
+    transactions = producer._txn_manager
+    if transactions is not None and transactions._transaction_waiter is not None:
+        notice(
+            transactions._transaction_waiter
+        )  # of a transaction that failed before its commit was asked for
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await producer.stop()

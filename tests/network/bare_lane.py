@@ -9,10 +9,12 @@ AddPartitionsToTxn, Produce, Produce, AddOffsetsToTxn, TxnOffsetCommit, EndTxn.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import Counter
 from functools import partial
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.transaction import Outgoing, Transactions
 
@@ -48,7 +50,7 @@ class BareLane:
         """Go on from the committed offset until that many batches are committed, reopening after each failure."""
         try:
             while True:
-                await self._output.open()
+                await self._output.open(LaneToken(self.sink, 0, "", secrets.token_hex()))
                 try:
                     for n in range(await self.committed(), batches):
                         await self._output.commit(records(self.sink, n), n + 1)

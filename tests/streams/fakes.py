@@ -24,14 +24,34 @@ POLICY = PolicyRef("p", "1", "0")
 MODEL = ModelRef("m", "0")
 
 
+class FakeClient:
+    """A producer's client. It answers each request, unless it is told what to raise."""
+
+    def __init__(self, log: list[Any] | None = None, *, raising: Sequence[BaseException] = ()) -> None:
+        self.log: list[Any] = [] if log is None else log
+        self.raising: Sequence[BaseException] = raising
+        self.requests: list[object] = []
+
+    async def send(self, node_id: int, request: object, *, group: object = None) -> str:
+        self.requests.append(request)
+        if self.raising:
+            first, *self.raising = self.raising
+            raise first
+        return "answer"
+
+    async def close(self) -> None:
+        self.log.append("cut")
+
+
 class StrictProducer:
     """aiokafka's transactional producer as far as a lane uses it, with what it did in `log`."""
 
     def __init__(self, log: list[Any], **options: object) -> None:
         self.log, self.options = log, options
         self.is_started = self.is_open = False
-        self.client = self
+        self.client = FakeClient(log)
         self._sender = self
+        self._txn_manager = None
         self.sender_task = None
 
     async def start(self) -> None:
@@ -68,9 +88,6 @@ class StrictProducer:
 
     async def stop(self) -> None:
         self.log.append("stop")
-
-    async def close(self) -> None:
-        self.log.append("cut")
 
 
 class RefusesASend(StrictProducer):
@@ -143,7 +160,7 @@ class FakeOutput:
     opens: int = 0
     closes: int = 0
 
-    async def open(self) -> None:
+    async def open(self, token: LaneToken) -> None:
         self.opens += 1
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
