@@ -1,19 +1,24 @@
 """`ticketgate worker` with a scorer that misbehaves, for the words that it finds in a ticket.
 
 RAISE raises, NONSENSE gives answers that are none, HANG never returns, FLAKY raises the first time in a process, SLOW
-takes SLOW_S for each.
+takes SLOW_S for each. SEGFAULT, EXIT and OOM end the process without a word, as a fault in native code, a library that
+gives up and a kernel short of memory do; UNREADABLE ends it while the ticket is read, before anybody is asked.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
 
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.codecs.decision import ModelRef
+from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.questions import Question
 from ticketgate.codecs.ticket import Ticket
-from ticketgate.streams import preflight
+from ticketgate.streams import intake, preflight
 from ticketgate.streams.cli import main
 
 SLOW_S = 0.25
@@ -29,6 +34,7 @@ class FaultyScorer:
 
     def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         texts = [str(ticket.state) for ticket in tickets]
+        end_for(" ".join(texts))
         if any("HANG" in text for text in texts):
             while True:
                 time.sleep(1)
@@ -47,8 +53,27 @@ class FaultyScorer:
         return {question: {"type": "noul", "noul": 0.9 if question in yes else 0.1} for question in questions}
 
 
-# Where the worker looks it up.
+def end_for(text: str) -> None:
+    if "SEGFAULT" in text:
+        ctypes.string_at(0)
+    if "EXIT" in text:
+        os._exit(3)
+    if "OOM" in text:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+decode_ticket = intake.decode_ticket
+
+
+def decode(value: bytes, *, max_bytes: int) -> Ticket | Malformed:
+    if b"UNREADABLE" in value:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return decode_ticket(value, max_bytes=max_bytes)
+
+
+# Where the worker looks them up.
 preflight.__dict__["require_scorer"] = lambda settings: FaultyScorer()
+intake.__dict__["decode_ticket"] = decode
 
 if __name__ == "__main__":
     main()
