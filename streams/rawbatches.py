@@ -76,7 +76,7 @@ class RawBatch:
             self.producer_id,
             _,
             _,
-            self._count,
+            self.count,
         ) = _HEAD.unpack_from(data)
         self.next_offset: int = self.base_offset + last_delta + 1
         self._records: Iterator[RawRecord] | None = None
@@ -116,7 +116,7 @@ class RawBatch:
         except Exception as err:  # each codec has errors of its own
             raise BrokenBatch(f"it cannot be decompressed ({err})") from err
         reader = _Reader(data)
-        records = [self._read_record(reader) for _ in range(self._count)]
+        records = [self._read_record(reader) for _ in range(self.count)]
         if reader.at != len(data):
             raise BrokenBatch(f"{len(data) - reader.at} bytes stand behind its last record")
         return records
@@ -153,17 +153,21 @@ class RawBatches:
         self._at = 0
         self.current = b""
         """The bytes of the batch that `next_batch` gave last."""
+        self.may_give: int | None = None
+        """How many more it gives for now; None for all."""
 
     def has_next(self) -> bool:
-        """Whether one more is whole."""
-        return self._end() is not None
+        """Whether one more is whole, and may be given."""
+        return self.may_give != 0 and self._end(self._at) is not None
 
     def next_batch(self) -> Any:
         """The next one, a RawBatch or aiokafka's for older formats. Raises `BrokenBatch`."""
-        end = self._end()
-        if end is None:
+        if not self.has_next():
             return None
-        self.current, self._at = self._data[self._at : end], end
+        self.current = self.head()
+        self._at += len(self.current)
+        if self.may_give is not None:
+            self.may_give -= 1
         if len(self.current) <= _FORMAT_AT:
             raise BrokenBatch(f"it has {len(self.current)} bytes, fewer than a batch's head")
         magic = self.current[_FORMAT_AT]
@@ -171,17 +175,24 @@ class RawBatches:
             return LegacyRecordBatch(self.current, magic)
         return RawBatch(self.current)
 
-    def following_offset(self) -> int | None:
-        """The offset at which the next whole batch says that it begins."""
-        end = self._end()
-        return None if end is None else base_offset(self._data[self._at : end])
+    def head(self) -> bytes:
+        """The bytes of the batch that `next_batch` gives next; empty if there is none."""
+        return self._data[self._at : self._end(self._at) or self._at]
 
-    def _end(self) -> int | None:
-        head = self._data[self._at : self._at + _LENGTH_END]
+    def following_offset(self, *, after: int = 0) -> int | None:
+        """The offset at which the next whole batch, or the one `after` it, says that it begins."""
+        start: int | None = self._at
+        for _ in range(after):
+            start = None if start is None else self._end(start)
+        end = None if start is None else self._end(start)
+        return None if end is None else base_offset(self._data[start:end])
+
+    def _end(self, start: int) -> int | None:
+        head = self._data[start : start + _LENGTH_END]
         if len(head) < _LENGTH_END:
             return None
         # A negative length would go back; its batch then has too few bytes.
-        end = self._at + _LENGTH_END + max(0, int.from_bytes(head[8:], "big", signed=True))
+        end = start + _LENGTH_END + max(0, int.from_bytes(head[8:], "big", signed=True))
         return end if end <= len(self._data) else None
 
 
@@ -193,6 +204,18 @@ def base_offset(data: bytes) -> int:
 def stated_end(data: bytes) -> int | None:
     """One past the last offset that a batch of format 2 says it has, true or not; None if it does not say."""
     return RawBatch(data).next_offset if len(data) >= _HEAD.size and data[_FORMAT_AT] == 2 else None
+
+
+def stated_count(data: bytes) -> int | None:
+    """How many records a batch of format 2 says that it has; None if it does not say, or its checksum is wrong."""
+    if len(data) < _HEAD.size or data[_FORMAT_AT] != 2:
+        return None
+    batch = RawBatch(data)
+    try:
+        batch.validate_crc()
+    except BrokenBatch:
+        return None
+    return int(batch.count)
 
 
 class _Reader:

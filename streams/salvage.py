@@ -28,7 +28,7 @@ from aiokafka.errors import (
     for_code,
 )
 from aiokafka.protocol.fetch import FetchRequest
-from ticketgate.streams.rawbatches import RawBatches, base_offset, stated_end
+from ticketgate.streams.rawbatches import RawBatches, base_offset, stated_count, stated_end
 from ticketgate.streams.recovery import Action, Handling, LaneFault
 
 # As much as the consumer's own fetches. The broker gives a first batch that is larger whole.
@@ -60,10 +60,20 @@ class Gap:
 class UnreadableBatch(LaneFault):
     """The next batch of a partition cannot be read, and so neither can any record in `offsets`.
 
-    Only this partition's lane stops. `data` are the batch's bytes, `reason` says what is wrong with it.
+    Only this partition's lane stops. `data` are the batch's bytes, `reason` says what is wrong with it, `count` how
+    many records it says that it has, if it says so. is_for_good: no replica has a better one.
     """
 
-    def __init__(self, source: TopicPartition, offsets: range, *, data: bytes, reason: str) -> None:
+    def __init__(
+        self,
+        source: TopicPartition,
+        offsets: range,
+        *,
+        data: bytes,
+        reason: str,
+        count: int | None = None,
+        is_for_good: bool = False,
+    ) -> None:
         first, last = f"{source.topic}:{source.partition}:{offsets.start}", offsets.stop - 1
         super().__init__(
             f"the batch at {first} to {last} cannot be read: {reason}",
@@ -73,7 +83,8 @@ class UnreadableBatch(LaneFault):
                 f"restore it from a healthy replica, or give it up: `ticketgate dead-letter skip {first}`",
             ),
         )
-        self.source, self.offsets, self.data, self.reason = source, offsets, data, reason
+        self.source, self.offsets, self.data, self.reason, self.count = source, offsets, data, reason, count
+        self.is_for_good = is_for_good
 
 
 def is_about_bytes(error: Exception) -> bool:
@@ -133,50 +144,108 @@ async def salvage(consumer: AIOKafkaConsumer, source: TopicPartition, offset: in
     Raises `UnreadableBatch` if that is the very first, and aiokafka's errors or TimeoutError. The consumer's own
     position does not move.
     """
-    fetched = await _fetch(consumer, source, offset)
-    batches = RawBatches(fetched.data)
-    unpacked = PartitionRecords(
-        source,
-        batches,
-        fetched.aborted_transactions,
-        offset,
-        None,
-        None,
-        True,
-        READ_COMMITTED,
-    )
-    if fetched.data and not batches.has_next():
-        raise UnreadableBatch(
-            source,
-            range(offset, max(offset + 1, fetched.end)),
-            data=fetched.data,
-            reason="its length goes beyond its bytes",
-        )
+    fetched = await fetch(consumer, source, offset)
     records: list[ConsumerRecord] = []
-    try:
-        # One by one, as what was unpacked before a broken batch counts.
-        for record in unpacked:
-            records.append(record)  # noqa: PERF402
-    except Exception as err:
-        next_offset: int = unpacked.next_fetch_offset
-        if next_offset == offset:
-            offsets = _extent(batches, offset, fetched.end)
-            raise UnreadableBatch(source, offsets, data=batches.current, reason=str(err)) from err
-        # What came before it is taken first; the next fetch begins with it.
-    return Salvaged(tuple(records), unpacked.next_fetch_offset)
+    while fetched.has_next():
+        try:
+            records += fetched.unpack_next()
+        except UnreadableBatch:
+            if fetched.next_offset == offset:
+                raise
+            break  # what came before it is taken first; the next fetch begins with it
+    return Salvaged(tuple(records), fetched.next_offset)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fetched:
-    """Bytes of whole batches; `end` is where the committed records end."""
+class Fetched:
+    """What one fetch of a partition from `offset` gave, to be unpacked batch by batch.
 
-    data: bytes
-    aborted_transactions: list[tuple[int, int]]
-    end: int
+    data: whole batches; a last one that is cut short counts only where it is the first too. aborted: transactions, by
+    producer and first offset. end: where the committed records end.
+    """
+
+    def __init__(
+        self,
+        source: TopicPartition,
+        offset: int,
+        *,
+        data: bytes = b"",
+        aborted: Sequence[tuple[int, int]] = (),
+        end: int = 0,
+    ) -> None:
+        self._source = source
+        self._data = data
+        self._end = end
+        self._batches = RawBatches(data)
+        self._is_cut_short = bool(data) and not self._batches.has_next()
+        # One for all batches: it knows which transactions were aborted so far.
+        self._unpacked = PartitionRecords(
+            source, self._batches, list(aborted), offset, None, None, True, READ_COMMITTED
+        )
+
+    @property
+    def next_offset(self) -> int:
+        """Where what is not unpacked yet begins."""
+        found: int = self._unpacked.next_fetch_offset
+        return found
+
+    def has_next(self) -> bool:
+        """Whether there is a batch to be unpacked, or to be found unreadable."""
+        return self._is_cut_short or self._batches.has_next()
+
+    def next_as_unreadable(self, reason: str) -> UnreadableBatch:
+        """The next batch, by its head alone, as one that is not unpacked for `reason`."""
+        if self._is_cut_short:
+            offsets = range(self.next_offset, max(self.next_offset + 1, self._end))
+            cut_short = "its length goes beyond its bytes"
+            return UnreadableBatch(self._source, offsets, data=self._data, reason=cut_short)
+        following = self._batches.following_offset(after=1)
+        return self._unreadable(self._batches.head(), following, reason, is_for_good=True)
+
+    def unpack_next(self) -> list[ConsumerRecord]:
+        """The committed records of the next batch. Raises `UnreadableBatch`."""
+        offset = self.next_offset
+        if self._is_cut_short:
+            raise self.next_as_unreadable("")
+        self._batches.may_give = 1
+        self._unpacked._records_iterator = self._unpacked._unpack_records()
+        records: list[ConsumerRecord] = []
+        try:
+            # One by one, as what was unpacked before a broken record counts.
+            for record in self._unpacked:
+                records.append(record)  # noqa: PERF402
+        except MemoryError:
+            raise  # it says nothing about the batch
+        except Exception as err:
+            if self.next_offset == offset:
+                following = self._batches.following_offset()
+                raise self._unreadable(self._batches.current, following, str(err)) from err
+        finally:
+            self._batches.may_give = None
+        return records
+
+    def _unreadable(
+        self, data: bytes, following: int | None, reason: str, *, is_for_good: bool = False
+    ) -> UnreadableBatch:
+        """Nothing in a batch can be trusted, so its neighbour is asked too for its offsets, from the position on."""
+        offset, end = self.next_offset, self._end
+        first = max(offset, base_offset(data))
+        stops = (following, stated_end(data), end)
+        if not offset <= first < end:
+            first = offset
+        stop = next((stop for stop in stops if stop is not None and first < stop <= end), first + 1)
+        return UnreadableBatch(
+            self._source,
+            range(first, stop),
+            data=data,
+            reason=reason,
+            count=stated_count(data),
+            is_for_good=is_for_good,
+        )
 
 
-async def _fetch(consumer: AIOKafkaConsumer, source: TopicPartition, offset: int) -> _Fetched:
-    """As aiokafka's fetcher asks, for one partition; it has no public way to ask for bytes."""
+async def fetch(consumer: AIOKafkaConsumer, source: TopicPartition, offset: int) -> Fetched:
+    """Fetch as aiokafka's fetcher does, for one partition; it has no public way to ask for bytes. Raises aiokafka's
+    errors or TimeoutError."""
     client: Any = consumer._client
     leader = client.cluster.leader_for_partition(source)
     if leader is None or leader == -1:
@@ -190,13 +259,4 @@ async def _fetch(consumer: AIOKafkaConsumer, source: TopicPartition, offset: int
     if error is not NoError:
         raise error(source)
     aborted = fields[1] if response.API_VERSION >= _FETCH_WITH_REPLICA else fields[-2]
-    return _Fetched(bytes(fields[-1] or b""), list(aborted or ()), stable_end)
-
-
-def _extent(batches: RawBatches, offset: int, end: int) -> range:
-    """The offsets of the batch at hand, from `offset` on. Nothing in it can be trusted, so its neighbour is asked."""
-    first = max(offset, base_offset(batches.current))
-    stops = (batches.following_offset(), stated_end(batches.current), end)
-    if not offset <= first < end:
-        first = offset
-    return range(first, next((stop for stop in stops if stop is not None and first < stop <= end), first + 1))
+    return Fetched(source, offset, data=bytes(fields[-1] or b""), aborted=aborted or (), end=stable_end)
