@@ -20,6 +20,7 @@ from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import mark_committed, raise_mark_as
 from ticketgate.store.tokens import GUARD, LaneToken
+from ticketgate.store.underway import UnderWay, queue_note
 from ticketgate.store.voids import Voids
 
 # KEYS[1] the token, KEYS[2] the claimed mark, then the claims. ARGV[1] the lane's token, ARGV[2] the mark, ARGV[3] a
@@ -112,15 +113,20 @@ class Claims:
         self._durability = durability
 
     async def claim(
-        self, claims: Sequence[Claim], *, token: LaneToken, claimed: int
+        self,
+        claims: Sequence[Claim],
+        *,
+        token: LaneToken,
+        claimed: int,
+        under_way: UnderWay | None = None,
     ) -> tuple[ClaimResult, ...]:
         """Claim a batch's keys, in one round trip where none belongs to another record, and raise the lane's mark to
-        `claimed`, one past the batch's last offset.
+        `claimed`, one past the batch's last offset. `under_way`: what the lane does from here on.
 
         Returns one result a claim, in order. Raises `Superseded`, `ClaimsNotDurable` and redis-py's errors: nothing
         may be emitted then.
         """
-        found = await self._claim_all(claims, token, claimed)
+        found = await self._claim_all(claims, token, claimed, under_way)
         results = [_read(claim, owner) for claim, owner in zip(claims, found, strict=True)]
         if all(isinstance(result, Owned) for result in results):
             return tuple(results)
@@ -143,13 +149,17 @@ class Claims:
         found = await self._redis.get(self._keys.claim(key))
         return None if found is None else cast("bytes", found).decode()
 
-    async def _claim_all(self, claims: Sequence[Claim], token: LaneToken, claimed: int) -> list[bytes]:
+    async def _claim_all(
+        self, claims: Sequence[Claim], token: LaneToken, claimed: int, under_way: UnderWay | None = None
+    ) -> list[bytes]:
         names = [self._keys.claim(claim.key) for claim in claims]
         keys = [token.name, self._keys.claimed(token.topic, token.partition), *names]
         values = [claim.encode() for claim in claims]
         async with self._redis.pipeline(transaction=False) as pipeline:
+            if under_way is not None:
+                queue_note(pipeline, self._keys, token, under_way)
             pipeline.eval(_CLAIM, len(keys), *keys, token.value, claimed, self._ttl_ms, *values)
-            (found,) = await self._durability.execute(pipeline, self._keys)
+            *_, found = await self._durability.execute(pipeline, self._keys)
             return cast("list[bytes]", found)
 
     async def _take_over_voids(

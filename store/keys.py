@@ -5,7 +5,7 @@
 `ticketgate:{namespace}:committed:{topic}:{partition}`       integer last committed offset seen (marks.py)
 `ticketgate:{namespace}:void:{topic}:{partition}`            hash    offsets that never had an effect (voids.py)
 `ticketgate:{namespace}:lane:{topic}:{partition}`            string  the lane that opened last (tokens.py)
-`ticketgate:{namespace}:hung:{topic}:{partition}`            hash    tickets that a worker hung on (hangs.py)
+`ticketgate:{namespace}:underway:{topic}:{partition}`        hash    what lanes do, by token (underway.py)
 `ticketgate:{namespace}:skip:{topic}:{partition}`            integer an unreadable batch to pass over (skips.py)
 `ticketgate:{namespace}:attempts:{case key}:{version}`       hash    attempts at a case by number (attempts.py)
 `ticketgate:{namespace}:effect:{effect key}`                 hash    an effect and how far it is (ledger.py)
@@ -63,10 +63,6 @@ class Keys:
         """The effects that are not settled."""
         return f"{self.prefix}effects_since"
 
-    def hung(self, topic: str, partition: int) -> str:
-        """The offsets that were under way when a worker hung."""
-        return f"{self.prefix}hung:{topic}:{partition}"
-
     def skip(self, topic: str, partition: int) -> str:
         """The order to pass over a batch that cannot be read."""
         return f"{self.prefix}skip:{topic}:{partition}"
@@ -74,6 +70,10 @@ class Keys:
     def token(self, topic: str, partition: int) -> str:
         """The token of the lane that opened last."""
         return f"{self.prefix}lane:{topic}:{partition}"
+
+    def under_way(self, topic: str, partition: int) -> str:
+        """What each lane of a partition has under way."""
+        return f"{self.prefix}underway:{topic}:{partition}"
 
     def void(self, topic: str, partition: int) -> str:
         """The ranges of offsets that were passed over without an effect."""

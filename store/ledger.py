@@ -135,6 +135,14 @@ return {'1', entry(KEYS[2])}
 """
 )
 
+_HOLD = (
+    _COMPARE
+    + """
+redis.call('ZREM', KEYS[3], ARGV[4])
+return {'1', entry(KEYS[2])}
+"""
+)
+
 # KEYS[1] what to look at again, KEYS[2] what is open. ARGV[1] what an effect's name begins with, ARGV[2] how many at
 # most, ARGV[3] and ARGV[4] the first and the longest pause in ms. Returns keys and entries by turns.
 _TAKE_DUE = """
@@ -227,6 +235,12 @@ class Ledger:
     async def tell(self, entry: Entry) -> None:
         """The receipt of this entry is announced; an entry that has moved on is left alone."""
         await self._step(_TELL, entry, [int(entry.is_open), self._ttl_ms], None)
+
+    async def hold(self, entry: Entry, *, token: LaneToken | None) -> None:
+        """Leave an open effect to a person: it stays open, and is not due any more; one that has moved on is left
+        alone."""
+        if entry.is_open:
+            await self._step(_HOLD, entry, [], token)
 
     async def take_due(self, limit: int) -> tuple[Entry, ...]:
         """What is due, the longest due first; each is due again after a back-off, unless it is settled till then. What

@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from ticketgate.store.keys import Keys
 from ticketgate.store.tokens import GUARD, LaneToken, superseded
+from ticketgate.store.underway import queue_note, reading
 
 # KEYS[1] a mark; ARGV[1] its least value.
 _RAISE = """
@@ -79,12 +80,14 @@ def raise_mark_as(pipeline: Pipeline, token: LaneToken, name: str, value: int) -
 
 
 async def mark_committed(redis: Redis, keys: Keys, token: LaneToken, offset: int) -> None:
-    """Write down that the lane's partition is committed to `offset`, so that offsets which are reset later are noticed.
+    """Write down that the lane's partition is committed to `offset`, so that offsets which are reset later are noticed,
+    and that the lane reads on there.
 
     Raises `Superseded` and redis-py's errors; what was committed stays committed.
     """
     async with redis.pipeline(transaction=False) as pipeline:
         raise_mark_as(pipeline, token, keys.committed(token.topic, token.partition), offset)
+        queue_note(pipeline, keys, token, reading(offset))
         with superseded():
             await pipeline.execute()
 

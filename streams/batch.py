@@ -19,6 +19,7 @@ from ticketgate.codecs.identity import Coordinate, IdempotencyKey
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.claims import ClaimResult, Claims, Collision, Duplicate, Owned
 from ticketgate.store.tokens import LaneToken
+from ticketgate.store.underway import Doing, UnderWay
 from ticketgate.streams.intake import Arrival, Intake, Reader, take_in
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.telemetry import Telemetry
@@ -45,10 +46,14 @@ J = TypeVar("J", bound=HasVerdict)
 class Work(Protocol[D, J]):
     """What a role does with documents that it owns: ticket_work.py, proposal_work.py."""
 
-    async def decide(
-        self, arrivals: Sequence[Arrival[D]], *, hangs: Mapping[int, int], token: LaneToken
+    async def decide(self, arrivals: Sequence[Arrival[D]], *, token: LaneToken) -> Sequence[J]:
+        """5. One outcome an arrival, in order."""
+        ...
+
+    async def give_up(
+        self, arrivals: Sequence[Arrival[D]], objection: str, *, token: LaneToken
     ) -> Sequence[J]:
-        """5. One outcome an arrival, in order. `hangs`: how often a worker hung before, by offset."""
+        """5. The outcomes of documents that are not decided, as deciding them ends the process: for a person."""
         ...
 
     def collided(self, arrival: Arrival[D], owner: Coordinate) -> J:
@@ -76,6 +81,15 @@ class Work(Protocol[D, J]):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A batch of one record that is taken with nothing else in the process. objection: why it is not decided any more;
+    empty if it is. on_decided: called between steps 5 and 6."""
+
+    objection: str
+    on_decided: Callable[[], Awaitable[None]]
+
+
 class BatchTaker(Protocol):
     """How a lane takes a batch, whatever is in it."""
 
@@ -84,15 +98,15 @@ class BatchTaker(Protocol):
         records: Sequence[ConsumerRecord],
         *,
         token: LaneToken,
-        hangs: Mapping[int, int],
         output: Output,
         aside: Mapping[int, str] = NONE_ASIDE,
+        alone: Alone | None = None,
     ) -> int:
         """Take a batch, which is not empty, of one partition; returns the offset that is now committed.
 
-        `token` is the lane's right to write to Redis; `hangs` tells at which offsets a worker hung before, and how
-        often; `aside` which offsets to set aside, and why (narrowing.py). Whatever is raised, nothing is known of the
-        batch then; `BatchHung` says where the scorer hung.
+        `token` is the lane's right to write to Redis; `aside` tells which offsets to set aside, and why (narrowing.py);
+        `alone` is given for one record that is taken with care (careful.py). Whatever is raised, nothing is known of
+        the batch then; `BatchHung` says where the scorer hung.
         """
         ...
 
@@ -132,9 +146,9 @@ class ClaimingTaker(Generic[D, J]):
         records: Sequence[ConsumerRecord],
         *,
         token: LaneToken,
-        hangs: Mapping[int, int],
         output: Output,
         aside: Mapping[int, str] = NONE_ASIDE,
+        alone: Alone | None = None,
     ) -> int:
         """As `BatchTaker`."""
         intake = take_in(records, self.read, aside=aside)  # 3
@@ -143,12 +157,20 @@ class ClaimingTaker(Generic[D, J]):
             token.topic, token.partition, [each.headers for each in intake.arrivals]
         ) as span:
             claimed = await self._timed(
-                "claim", self.claims.claim(wanted, token=token, claimed=intake.next_offset)
+                "claim",
+                self.claims.claim(
+                    wanted,
+                    token=token,
+                    claimed=intake.next_offset,
+                    under_way=deciding(records[0].offset, intake.next_offset, alone),
+                ),
             )  # 4
             decided = await self._timed(
-                "decide", self._decide(intake.arrivals, claimed, hangs, token, aside)
+                "decide", self._decide(intake.arrivals, claimed, alone, token, aside)
             )  # 5
             outgoing = self._write(intake, decided, span, aside)
+            if alone is not None:
+                await alone.on_decided()
             await self._timed("commit", output.commit(outgoing, intake.next_offset))  # 6
         # Not with the next batch: there may be none for long, and offsets that are reset meanwhile would go unnoticed.
         await self.claims.mark_committed(token, intake.next_offset)
@@ -159,7 +181,7 @@ class ClaimingTaker(Generic[D, J]):
         self,
         arrivals: Sequence[Arrival[D]],
         claimed: Sequence[ClaimResult],
-        hangs: Mapping[int, int],
+        alone: Alone | None,
         token: LaneToken,
         aside: Mapping[int, str],
     ) -> tuple[Decided[D, J], ...]:
@@ -168,7 +190,10 @@ class ClaimingTaker(Generic[D, J]):
             for arrival, result in zip(arrivals, claimed, strict=True)
             if isinstance(result, Owned) and arrival.claim.coordinate.offset not in aside
         ]
-        outcomes = iter(await self.work.decide(owned, hangs=hangs, token=token))
+        if alone is not None and alone.objection:
+            outcomes = iter(await self.work.give_up(owned, alone.objection, token=token))
+        else:
+            outcomes = iter(await self.work.decide(owned, token=token))
         decided: list[Decided[D, J]] = []
         for arrival, result in zip(arrivals, claimed, strict=True):
             match result:
@@ -229,6 +254,11 @@ class ClaimingTaker(Generic[D, J]):
         telemetry.gate_outcome(Stage.IDENTITY, "replayed", replayed)
         telemetry.gate_outcome(Stage.IDENTITY, "review", collided)
         self.work.count([each.outcome for each in decided])
+
+
+def deciding(first: int, stop: int, alone: Alone | None) -> UnderWay:
+    """What a lane has under way that decides these offsets."""
+    return UnderWay(Doing.DECIDING, range(first, stop), is_alone=alone is not None)
 
 
 def whereto(verdict: Verdict) -> str:

@@ -18,12 +18,13 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.errors import KafkaError
 from redis.asyncio import Redis
 from ticketgate.store.durability import Durability
-from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
+from ticketgate.store.underway import UnderWays
 from ticketgate.streams.assignment import Assignment
 from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.conditions import Conditions
 from ticketgate.streams.diagnosis import Diagnosis
+from ticketgate.streams.floor import Floor
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.kafka_refusal import find_refusal
 from ticketgate.streams.lane import REFUSAL_RETRY_S, Lane
@@ -58,7 +59,8 @@ class LaneParts:
     settings: Settings
     redis: Redis
     keys: Keys
-    hangs: Hangs
+    under_ways: UnderWays
+    floor: Floor
     durability: Durability
     passing: PassingOver
     telemetry: Telemetry
@@ -180,7 +182,8 @@ class Consuming:
                 membership=membership,
                 redis=parts.redis,
                 keys=parts.keys,
-                hangs=parts.hangs,
+                under_ways=parts.under_ways,
+                batch_size=self.terms.batch_size,
                 durability=parts.durability,
                 check_conditions=self._conditions.check,
                 rebuild=self.terms.rebuild,
@@ -189,6 +192,8 @@ class Consuming:
             ),
             output=self._new_output(source, consumer),
             passing=parts.passing,
+            under_ways=parts.under_ways,
+            floor=parts.floor,
             taker=self._taker,
             telemetry=parts.telemetry,
             pace=pace_for(self.terms.batch_size, hang_s=self.terms.hang_s),

@@ -2,8 +2,8 @@
 
 Promise: `decide_all` gives one decision a ticket. What raises is tried again, first as a batch, then ticket by ticket,
 and what still fails is a decision for review: no ticket holds its partition up. A scorer that hangs cannot be tried
-again in the same process; `ScorerHung` passes through, and the successor decides the tickets concerned one by one. So
-does `ScorerUnavailable`: nobody answers at present, and no ticket goes to review for that.
+again in the same process; `ScorerHung` passes through, and the successor decides the tickets concerned one by one
+(careful.py). So does `ScorerUnavailable`: nobody answers at present, and no ticket goes to review for that.
 Source: DESIGN section 4, step 5.
 """
 
@@ -23,8 +23,6 @@ log = logging.getLogger(__name__)
 
 # The second try of a whole batch: a scorer that failed by chance mostly does not fail again.
 BATCH_TRIES = 2
-# A ticket that hung a worker as one of a batch is tried once more by itself; twice is no chance.
-MOST_HANGS = 2
 
 
 class ScorerHung(Exception):
@@ -71,29 +69,19 @@ class ReportingDecider:
         return self._decider.refuse(stage, reasons)
 
 
-async def decide_all(
-    decider: Decider, tickets: Sequence[Ticket], *, hangs: Sequence[int]
-) -> tuple[Decision, ...]:
-    """One decision for each ticket, in order; `hangs` tells how often each was under way when a worker hung.
+async def decide_all(decider: Decider, tickets: Sequence[Ticket]) -> tuple[Decision, ...]:
+    """One decision for each ticket, in order.
 
     Raises `ScorerHung` and `ScorerUnavailable`; whatever else the scorer raises ends in a decision.
     """
-    decisions: dict[int, Decision] = {}
-    together = [place for place, count in enumerate(hangs) if count == 0]
     for _ in range(BATCH_TRIES):
-        found = await _attempt(decider, tickets, together)
+        found = await _attempt(decider, tickets, range(len(tickets)))
         if not isinstance(found, Exception):
-            decisions |= zip(together, found, strict=True)
-            break
-    for place, count in enumerate(hangs):
-        if place not in decisions:
-            decisions[place] = await _decide_one(decider, tickets, place, hangs=count)
-    return tuple(decisions[place] for place in range(len(tickets)))
+            return tuple(found)
+    return tuple([await _decide_one(decider, tickets, place) for place in range(len(tickets))])
 
 
-async def _decide_one(decider: Decider, tickets: Sequence[Ticket], place: int, *, hangs: int) -> Decision:
-    if hangs >= MOST_HANGS:
-        return decider.refuse(Stage.ANSWERS, [f"the scorer hung on this ticket {hangs} times"])
+async def _decide_one(decider: Decider, tickets: Sequence[Ticket], place: int) -> Decision:
     found = await _attempt(decider, tickets, [place])
     if isinstance(found, Exception):
         return decider.refuse(Stage.ANSWERS, [f"the scorer gave no answer: {type(found).__name__}"])

@@ -27,7 +27,8 @@ from ticketgate.codecs.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.entries import is_free
 from ticketgate.store.tokens import LaneToken
-from ticketgate.streams.batch import NONE_ASIDE
+from ticketgate.store.underway import UnderWay
+from ticketgate.streams.batch import NONE_ASIDE, Alone, deciding
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.dispatched import Dispatched, DispatchedIntake, take_in_dispatched
 from ticketgate.streams.records import RecordWriter
@@ -44,6 +45,12 @@ MOST_AT_ONCE = 8
 NOT_AUTOMATIC = (
     "a person carries it out and says so (`ticketgate reconcile --settle KEY --as committed`), or makes it automatic in"
     " the funnel file and dispatches it anew (`ticketgate ledger dispatch KEY`)"
+)
+
+
+ENDS_WORKER = (
+    "nothing was sent; mend what ended the workers and dispatch it anew (`ticketgate ledger dispatch KEY`), or a person"
+    " carries it out and says so (`ticketgate reconcile --settle KEY --as committed`)"
 )
 
 
@@ -67,11 +74,13 @@ class Wanted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectTaker:
     """Takes batches of dispatched decisions. The same for all lanes of a process. `tools`: what is carried out here,
-    by name; an effect of any other tool is left to whoever else reads `dispatch`."""
+    by name; an effect of any other tool is left to whoever else reads `dispatch`. note: writes down what a lane does,
+    in a round trip of its own, for each effect waits for the disk and for its provider anyway."""
 
     tools: Mapping[str, ToolEffect]
     executor: Executor
     second_look: SecondLook
+    note: Callable[[LaneToken, UnderWay], Awaitable[None]]
     mark_committed: Callable[[LaneToken, int], Awaitable[None]]
     receipts: ReceiptWriter
     writer: RecordWriter
@@ -86,16 +95,16 @@ class EffectTaker:
         records: Sequence[ConsumerRecord],
         *,
         token: LaneToken,
-        hangs: Mapping[int, int],
         output: Output,
         aside: Mapping[int, str] = NONE_ASIDE,
+        alone: Alone | None = None,
     ) -> int:
         """As `BatchTaker`. A record set aside goes to dead-letter; what was begun of its effects is the reconciler's,
         and what was not is not begun."""
         position: int = records[0].offset
         intake = take_in_dispatched(records, max_bytes=self.max_bytes, aside=aside)  # 3
         for run in intake.runs():
-            position = await self._take_run(run, position, token, output, aside)
+            position = await self._take_run(run, position, token, output, aside, alone)
         self.telemetry.records(token.topic, "tombstone", intake.tombstones)
         return position
 
@@ -106,9 +115,11 @@ class EffectTaker:
         token: LaneToken,
         output: Output,
         aside: Mapping[int, str],
+        alone: Alone | None,
     ) -> int:
         """4 to 7, of records that name no effect twice, the first at `position` or behind; where the next begin."""
         wanted = [each for dispatched in intake.arrivals for each in self._wanted(dispatched)]
+        await self.note(token, deciding(position, intake.next_offset, alone))
         with self.tracing.batch(
             token.topic, token.partition, [each.headers for each in intake.arrivals]
         ) as span:
@@ -116,12 +127,14 @@ class EffectTaker:
                 [each.order for each in wanted], token=token, claimed=intake.next_offset
             )  # 4
             await self._announce(prepared, output, position)  # 5
-            told = await self._act_on_all(wanted, prepared, token)  # 6
+            told = await self._act_on_all(wanted, prepared, token, alone)  # 6
             outgoing = [span.stamp(record) for receipt in told for record in self.receipts.effect(receipt)]
             outgoing += [
                 self.writer.dead_letter(each, is_bare=each.coordinate.offset in aside)
                 for each in intake.unreadable
             ]
+            if alone is not None:
+                await alone.on_decided()
             await output.commit(outgoing, intake.next_offset)  # 7
         await self.mark_committed(token, intake.next_offset)
         self.telemetry.put_aside(token.topic, (each.malformed for each in intake.unreadable))
@@ -165,7 +178,11 @@ class EffectTaker:
         self._announced.update({key: each.sequence for key, each in fresh.items()})
 
     async def _act_on_all(
-        self, wanted: Sequence[Wanted], prepared: Sequence[Entry | Collided], token: LaneToken
+        self,
+        wanted: Sequence[Wanted],
+        prepared: Sequence[Entry | Collided],
+        token: LaneToken,
+        alone: Alone | None,
     ) -> list[EffectReceipt]:
         """6. One receipt an effect, in order."""
         places: dict[object, list[int]] = {}
@@ -173,11 +190,12 @@ class EffectTaker:
             places.setdefault(each.group if each.group is not None else place, []).append(place)
         told: dict[int, EffectReceipt] = {}
         slots = asyncio.Semaphore(MOST_AT_ONCE)
+        objection = "" if alone is None else alone.objection
 
         async def act_on(group: Sequence[int]) -> None:
             async with slots:
                 for place in group:
-                    told[place] = await self._act(wanted[place], prepared[place], token)
+                    told[place] = await self._act(wanted[place], prepared[place], token, objection)
 
         outcomes = await asyncio.gather(*map(act_on, places.values()), return_exceptions=True)
         for outcome in outcomes:
@@ -186,11 +204,16 @@ class EffectTaker:
                 raise outcome
         return [told[place] for place in range(len(wanted))]
 
-    async def _act(self, wanted: Wanted, found: Entry | Collided, token: LaneToken) -> EffectReceipt:
+    async def _act(
+        self, wanted: Wanted, found: Entry | Collided, token: LaneToken, given_up: str
+    ) -> EffectReceipt:
         if isinstance(found, Collided):
             return receipt_of(found)
+        if given_up and found.is_open:
+            await self.executor.hand_over(found, token=token)
+            return receipt_of(found, asked=wanted.order)
         if found.state is EffectState.PREPARED:
-            objection = await self._objection(wanted)
+            objection = await self._objection(wanted, given_up)
             if objection is not None and found.order.source != wanted.order.source:
                 # What another record has prepared is not this one's to stop.
                 told = receipt_of(Collided(wanted.order, found))
@@ -202,7 +225,9 @@ class EffectTaker:
             raise KeyLeft(entry.key)
         return receipt_of(entry, asked=wanted.order)
 
-    async def _objection(self, wanted: Wanted) -> Settlement | None:
+    async def _objection(self, wanted: Wanted, given_up: str) -> Settlement | None:
+        if given_up:
+            return stopped(Verdict(Status.REVIEW, Stage.OUTCOME, (given_up,), ENDS_WORKER))
         if not wanted.is_automatic:
             reasons = (f"not_automatic:{wanted.order.command.tool}",)
             return stopped(Verdict(Status.REVIEW, Stage.AUTHORITY, reasons, NOT_AUTOMATIC))

@@ -10,6 +10,7 @@ from ticketgate.agents.effects.ledger import Entry, Settlement
 from ticketgate.agents.effects.reconcile import Reconciler
 from ticketgate.agents.funnel.funnel_file import FunnelFile, OpenProviders, open_providers
 from ticketgate.store.ledger import Ledger
+from ticketgate.store.underway import UnderWays
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.conditions import Conditions
 from ticketgate.streams.counted_port import CountedPort
@@ -79,6 +80,7 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
         tools=file.tools,
         executor=executor,
         second_look=second_look,
+        note=UnderWays(parts.redis, parts.keys).note,
         mark_committed=ledger.mark_committed,
         receipts=writer,
         writer=parts.writer,

@@ -10,6 +10,9 @@
     6 COMMIT   records and the offset one past the batch, together; then mark it in Redis
     7 REOPEN   after anything else: drop the producer, back off, go to 1
 
+What is under way is written down with 2, 4 and 6, and taken back when the lane ends: where a worker died instead, the
+next lane takes what it left alone, record by record (careful.py).
+
 Promise: a crash between any two steps never emits twice and never loses; while Redis or the broker is away the lane
 waits, and readiness says for which. There is no pending state: what a lane finds at step 2 is all that it knows.
 Relies on: the fence, proven in tests/delivery/test_spike.py, and claims that are durable. Source: DESIGN section 4,
@@ -25,8 +28,12 @@ import random
 from collections.abc import Awaitable, Callable, MutableMapping
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from ticketgate.store.tokens import LaneToken
+from redis.exceptions import RedisError
+from ticketgate.store.tokens import LaneToken, Superseded
+from ticketgate.store.underway import Doing, UnderWay, UnderWays
 from ticketgate.streams.batch import BatchHung, BatchTaker
+from ticketgate.streams.careful import CarefulTaker
+from ticketgate.streams.floor import Floor
 from ticketgate.streams.opening import Opening, Start
 from ticketgate.streams.pace import Pace
 from ticketgate.streams.partition import PartitionReader
@@ -44,6 +51,8 @@ log = logging.getLogger(__name__)
 # pause would keep it from coming up.
 BACK_OFF_FIRST_S = 0.2
 BACK_OFF_MOST_S = 5.0
+# Redis may be what ails, and a lane must end all the same: the group waits for it, and a hung process must go.
+NOTE_TIMEOUT_S = 2.0
 # How often a refused lane looks whether a person mended what it refused for.
 REFUSAL_RETRY_S = 10.0
 
@@ -70,6 +79,8 @@ class Lane:
         opening: Opening,
         output: Output,
         passing: PassingOver,
+        under_ways: UnderWays,
+        floor: Floor,
         taker: BatchTaker,
         telemetry: Telemetry,
         pace: Pace,
@@ -84,16 +95,32 @@ class Lane:
         self._opening = opening
         self._output = output
         self._reader = PartitionReader(consumer, source, positions=positions)
+        self._careful = CarefulTaker(
+            source,
+            reader=self._reader,
+            passing=passing,
+            under_ways=under_ways,
+            floor=floor,
+            telemetry=telemetry,
+        )
         self._pieces = Pieces(
-            f"{source.topic}:{source.partition}", reader=self._reader, taker=taker, pace=pace
+            f"{source.topic}:{source.partition}",
+            reader=self._reader,
+            careful=self._careful,
+            floor=floor,
+            taker=taker,
+            pace=pace,
         )
         self._passing = passing
+        self._under_ways = under_ways
         self._telemetry = telemetry
         self._readiness = readiness
         self._is_member = is_member
         self._diagnose = diagnose
         self._on_hang = on_hang
         self._next_offset: int | None = None
+        # The token under which something may stand in Redis as under way.
+        self._token: LaneToken | None = None
         # What the lane stands before and cannot read, until it is past it.
         self._unreadable: range | None = None
         self._drained = asyncio.Event()
@@ -111,6 +138,7 @@ class Lane:
                 try:
                     await self._serve_until_interrupted()
                 except BatchHung as hung:
+                    await self._note_hang(hung)
                     await self._on_hang(self.source, hung)
                 except Exception as err:  # noqa: BLE001 - 7: one way to recover from everything
                     is_stuck = self._next_offset == began_at and not self._pieces.is_narrowing
@@ -118,7 +146,13 @@ class Lane:
                     await self._recover(err, failures)
         finally:
             self._stands_before(None)
+            await self._withdraw()
             await self._output.close()
+
+    @property
+    def care(self) -> str:
+        """What it says of a lane that takes records one by one, since a worker ended there; mostly empty."""
+        return self._careful.says(self._next_offset or 0)
 
     def drain(self) -> None:
         """Take no further batch; `run` returns once the one under way is committed or failed."""
@@ -154,11 +188,13 @@ class Lane:
         # A worker that was stopped and woken must not fence its successor: the group is asked first.
         if not await self._is_member():
             raise NotAMember
-        token = await self._opening.take_token(self.source)
+        self._token = token = await self._opening.take_token(self.source)
         await self._output.open(token)  # 1
         start = await self._opening.read_start(self.source, token)  # 2
         self._reader.seek(start.next_offset)
-        self._consumer.resume(self.source)
+        await self._careful.begin(token, start.care, start.next_offset)
+        if not self._careful.is_on:
+            self._consumer.resume(self.source)
         log.info("%s opened at offset %d", self.name, start.next_offset)
         if self._unreadable is None and not self._pieces.is_held_at(start.next_offset):
             self._readiness.work(self.name)
@@ -205,7 +241,33 @@ class Lane:
         else:
             delay = min(BACK_OFF_MOST_S, BACK_OFF_FIRST_S * 2 ** (failures - 1)) * random.uniform(0.5, 1)  # noqa: S311
             log.warning("%s reopens in %.1f s (%s): %r", self.name, delay, how.cause, err)
+        await self._withdraw()
         await self._output.close()
         with contextlib.suppress(TimeoutError):  # the wait is over
             async with asyncio.timeout(delay):
                 await self._drained.wait()
+
+    async def _note_hang(self, hung: BatchHung) -> None:
+        """For the successor: it takes these alone, and one that hung alone not again."""
+        if self._token is None:
+            return
+        offsets = range(hung.offsets[0], hung.offsets[-1] + 1)
+        try:
+            async with asyncio.timeout(NOTE_TIMEOUT_S):
+                await self._under_ways.note(
+                    self._token, UnderWay(Doing.HUNG, offsets, is_alone=self._careful.is_on)
+                )
+        except (RedisError, Superseded, OSError, TimeoutError) as err:
+            log.warning("%s: the hang could not be written down (%r); the next may hang too", self.name, err)
+
+    async def _withdraw(self) -> None:
+        """Nothing is under way any more, and this process lives: what the lane wrote down blames nobody."""
+        token, self._token = self._token, None
+        self._careful.end()
+        if token is None:
+            return
+        try:
+            async with asyncio.timeout(NOTE_TIMEOUT_S):
+                await self._under_ways.withdraw(token)
+        except (RedisError, OSError, TimeoutError) as err:
+            log.debug("%s: what was under way is taken back later (%r)", self.name, err)

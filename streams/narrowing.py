@@ -107,6 +107,11 @@ class Narrowing:
         """Whether the lane gets closer to what will not pass with each try, and need not wait long before the next."""
         return self._cause is not None and not self._is_suspect and not self._is_environment
 
+    @property
+    def has_suspect(self) -> bool:
+        """Whether a record failed alone, and is to be judged by its neighbour."""
+        return self._is_suspect
+
     def most(self, size: int) -> int:
         """How many records to take next, where the pace says `size`."""
         if self._is_suspect:

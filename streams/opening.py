@@ -16,11 +16,12 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.store.durability import Durability
-from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import mark_committed, read_all_marks
 from ticketgate.store.tokens import LaneToken, take_token
+from ticketgate.store.underway import UnderWays
 from ticketgate.store.voids import Voids
+from ticketgate.streams.care import Care, care_from
 from ticketgate.streams.membership import Membership
 from ticketgate.streams.recovery import Action, Handling, LaneFault
 
@@ -40,17 +41,18 @@ class LaneRefusal(LaneFault):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a lane begins: the next record's offset, the lane's right to write to Redis, and at which offsets a worker
-    hung before, with how often."""
+    """Where a lane begins: the next record's offset, the lane's right to write to Redis, and the care that it takes for
+    what ended workers before."""
 
     next_offset: int
     token: LaneToken
-    hangs: Mapping[int, int]
+    care: Care
 
 
 class Opening:
     """What a lane reads before it takes records. `check_conditions` raises `ConditionFailed`.
 
+    batch_size: most records that a lane takes at once.
     rebuild, replay: the commands that restore what Redis lost, and that set offsets to where commits ended.
     commits_before_acting: the role commits its position before it has got past any record, so an offset without a mark
     says that Redis was emptied, however low it is.
@@ -63,7 +65,8 @@ class Opening:
         membership: Membership,
         redis: Redis,
         keys: Keys,
-        hangs: Hangs,
+        under_ways: UnderWays,
+        batch_size: int,
         durability: Durability,
         check_conditions: Callable[[], Awaitable[None]],
         rebuild: str = "claims rebuild",
@@ -75,7 +78,8 @@ class Opening:
         self._redis = redis
         self._keys = keys
         self._voids = Voids(redis, keys, durability)
-        self._hangs = hangs
+        self._under_ways = under_ways
+        self._batch_size = batch_size
         self._check_conditions = check_conditions
         self._rebuild = rebuild
         self._replay = replay
@@ -117,8 +121,9 @@ class Opening:
         if committed is not None:
             # For a commit whose lane died before it could mark it.
             await mark_committed(self._redis, self._keys, token, committed)
-        hangs = await self._hangs.read(source.topic, source.partition)
-        return Start(lost.stop, token, hangs)
+        # Written down before anything is fetched.
+        left = await self._under_ways.begin(token, lost.stop)
+        return Start(lost.stop, token, care_from(left, start=lost.stop, end=end, most=self._batch_size))
 
     async def _compare_with_marks(
         self, source: TopicPartition, offsets: Mapping[TopicPartition, int | None]

@@ -1,6 +1,8 @@
 """One input partition's records in order: by aiokafka, and where that cannot read, by salvage.
 
 Promise: no record is left out; `UnreadableBatch` names what cannot be read, and only this partition's lane is told.
+With care (careful.py) it is read batch by batch instead: `fetch`, look at `next_batch`, `unpack` it, `next_record`;
+`resume` goes back to polling.
 Relies on: asking for one partition alone, so that what aiokafka raises for another stays with that one's lane.
 """
 
@@ -12,7 +14,7 @@ from collections.abc import MutableMapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from ticketgate.streams.recovery import Action, Handling, LaneFault
-from ticketgate.streams.salvage import is_about_bytes, salvage
+from ticketgate.streams.salvage import Fetched, UnreadableBatch, fetch, is_about_bytes, salvage
 
 log = logging.getLogger(__name__)
 
@@ -51,10 +53,13 @@ class PartitionReader:
         self._next_offset = 0
         # What one salvage brought and nobody has taken yet; the consumer's position is behind it.
         self._salvaged: deque[ConsumerRecord] = deque()
+        # What was fetched and not unpacked yet.
+        self._fetched = Fetched(source, 0)
 
     def seek(self, offset: int) -> None:
         """Go on at `offset`."""
         self._salvaged.clear()
+        self._fetched = Fetched(self._source, offset)
         self._consumer.seek(self._source, offset)
         self._moved_to(offset)
 
@@ -75,6 +80,45 @@ class PartitionReader:
                 self._accept(records)
                 return records
         return [self._salvaged.popleft() for _ in range(min(most, len(self._salvaged)))]
+
+    @property
+    def next_offset(self) -> int:
+        """Where what is not unpacked yet begins."""
+        return self._next_offset
+
+    @property
+    def has_unpacked(self) -> bool:
+        """Whether records are unpacked that nobody took."""
+        return bool(self._salvaged)
+
+    async def fetch(self) -> None:
+        """Fetch what comes next, if there is nothing left of what was fetched before. It is not unpacked.
+
+        Raises `PositionMoved` and aiokafka's errors.
+        """
+        if not self._fetched.has_next():
+            self._fetched = await fetch(self._consumer, self._source, self._next_offset)
+            self._accept(())
+
+    def next_batch(self, reason: str) -> UnreadableBatch | None:
+        """The batch that `unpack` would unpack, as one that is given up for `reason`; None if nothing was fetched."""
+        return self._fetched.next_as_unreadable(reason) if self._fetched.has_next() else None
+
+    def unpack(self) -> None:
+        """Unpack the next batch of what was fetched. Raises `PositionMoved` and `UnreadableBatch`."""
+        self._accept(())
+        self._salvaged.extend(self._fetched.unpack_next())
+        self._moved_to(self._fetched.next_offset)
+
+    def next_record(self) -> ConsumerRecord | None:
+        """The next record that was unpacked."""
+        return self._salvaged.popleft() if self._salvaged else None
+
+    def resume(self) -> None:
+        """Go on by `poll`, behind what was unpacked."""
+        self._fetched = Fetched(self._source, self._next_offset)
+        self._consumer.seek(self._source, self._next_offset)
+        self._consumer.resume(self._source)
 
     def _accept(self, records: Sequence[ConsumerRecord]) -> None:
         """Nothing may be awaited between the consumer's answer and this."""

@@ -1,8 +1,9 @@
-"""Pass over a batch that nobody can read, once a person has ordered it.
+"""Pass over what nobody can read: a batch once a person has ordered it, a record alone in its batch, or one that ends
+the process, by itself.
 
 Promise: the range is journalled as void before the lane moves on, the marks rise with it, and one dead letter with the
-batch's bytes is committed together with the offset behind it. A crash in between repeats the whole, once the lane has
-opened again. Without an order nothing happens, and the lane goes on refusing.
+batch's or the record's bytes is committed together with the offset behind it. A crash in between repeats the whole,
+once the lane has opened again. Without an order several records are never passed over, and the lane goes on refusing.
 Source: DESIGN section 4, step 2; issue 3.
 """
 
@@ -21,15 +22,17 @@ from ticketgate.store.keys import Keys
 from ticketgate.store.skips import Skips
 from ticketgate.store.tokens import LaneToken
 from ticketgate.store.voids import Voids
+from ticketgate.streams.intake import Unreadable
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
-from ticketgate.streams.transaction import Output
+from ticketgate.streams.transaction import Outgoing, Output
 
 log = logging.getLogger(__name__)
 
 # The dead letter's and the metrics' code.
 UNREADABLE_BATCH = "unreadable_batch"
+ENDS_WORKER = "ends_worker"
 
 
 class PassingOver:
@@ -52,23 +55,43 @@ class PassingOver:
         self._telemetry = telemetry
 
     async def pass_over(self, batch: UnreadableBatch, *, token: LaneToken, output: Output) -> int:
-        """Pass over the batch; returns the offset that is now committed. Raises `batch` itself if nobody ordered it.
+        """Pass over the batch; returns the offset that is now committed. Raises `batch` itself if nobody ordered it and
+        it may hold more than one record, or be better on a replica.
 
         `token` is the lane's right to write to Redis. Whatever else is raised, nothing is known.
         """
         topic, partition, offsets = batch.source.topic, batch.source.partition, batch.offsets
-        if not await self._skips.is_ordered(topic, partition, offsets):
+        is_ordered = await self._skips.is_ordered(topic, partition, offsets)
+        if not is_ordered and not (batch.is_for_good and batch.count == 1):
             raise batch
-        await self._voids.journal(token, offsets)
-        # No keys, but their mark: without it the next opening would take the commit for one whose claims Redis lost.
-        await self._claims.claim([], token=token, claimed=offsets.stop)
         first = Coordinate(topic, partition, offsets.start)
         reason = f"{counted(len(offsets), 'offset')}, to {offsets.stop - 1}, given up unread: {batch.reason}"
         malformed = Malformed(Stage.PARSE, UNREADABLE_BATCH, reason)
-        await output.commit([self._writer.given_up(first, malformed, batch=batch.data)], offsets.stop)
-        await self._claims.mark_committed(token, offsets.stop)
-        await self._skips.done(topic, partition)
-        self._telemetry.records(topic, "given_up", len(offsets))
-        self._telemetry.dead_lettered(UNREADABLE_BATCH)
-        log.warning("%s to %d were given up unread, as ordered (%s)", first, offsets.stop - 1, batch.reason)
+        letter = self._writer.given_up(first, malformed, batch=batch.data)
+        await self._pass(letter, offsets, UNREADABLE_BATCH, token=token, output=output)
+        if is_ordered:
+            await self._skips.done(topic, partition)
+        by = "as ordered" if is_ordered else "one record alone"
+        log.warning("%s to %d were given up unread, %s (%s)", first, offsets.stop - 1, by, batch.reason)
         return offsets.stop
+
+    async def give_up(self, record: Unreadable, *, token: LaneToken, output: Output) -> int:
+        """Put a record that ends whoever decodes it into dead-letter, as it came; the offset that is now committed."""
+        at = record.coordinate
+        offsets = range(at.offset, at.offset + 1)
+        letter = self._writer.dead_letter(record)
+        await self._pass(letter, offsets, ENDS_WORKER, token=token, output=output)
+        self._telemetry.fatal_record(at.topic, "dead_letter")
+        log.error("%s was given up unread: %s", at, record.malformed.reason)
+        return offsets.stop
+
+    async def _pass(
+        self, letter: Outgoing, offsets: range, code: str, *, token: LaneToken, output: Output
+    ) -> None:
+        await self._voids.journal(token, offsets)
+        # No keys, but their mark: without it the next opening would take the commit for one whose claims Redis lost.
+        await self._claims.claim([], token=token, claimed=offsets.stop)
+        await output.commit([letter], offsets.stop)
+        await self._claims.mark_committed(token, offsets.stop)
+        self._telemetry.records(token.topic, "given_up", len(offsets))
+        self._telemetry.dead_lettered(code)

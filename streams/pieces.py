@@ -1,5 +1,5 @@
 """A partition taken in pieces: each read, taken and committed before the next, of the size that fits (pace.py), and
-narrowed where it will not pass (narrowing.py).
+narrowed where it will not pass (narrowing.py). Where a worker died, records are taken one by one (careful.py).
 
 Promise: a piece is the next records in order, and none is left out; what is raised came before anything was committed,
 or leaves unknown whether it was. The size outlives a reopening, and so does what is known of a record that fails.
@@ -11,7 +11,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from aiokafka import ConsumerRecord
-from ticketgate.streams.batch import BatchHung, BatchTaker
+from ticketgate.store.tokens import LaneToken
+from ticketgate.streams.batch import Alone, BatchHung, BatchTaker
+from ticketgate.streams.careful import CarefulTaker
+from ticketgate.streams.floor import Floor
 from ticketgate.streams.narrowing import Narrowing, cause_of
 from ticketgate.streams.opening import Start
 from ticketgate.streams.pace import Pace
@@ -27,15 +30,20 @@ class Pieces:
         name: str,
         *,
         reader: PartitionReader,
+        careful: CarefulTaker,
+        floor: Floor,
         taker: BatchTaker,
         pace: Pace,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reader = reader
+        self._careful = careful
+        self._floor = floor
         self._taker = taker
         self._pace = pace
         self._clock = clock
         self._narrowing = Narrowing(name)
+        self._began_at = 0
         self._failed_at: int | None = None
 
     @property
@@ -50,19 +58,35 @@ class Pieces:
     async def take_next(self, offset: int, start: Start, output: Output) -> int | None:
         """Take the next piece, which begins at `offset` or behind; returns where the next begins, None where there is
         nothing to take. Raises what reading and taking raise, and `WillNotPass`."""
+        self._began_at = offset
+        if self._careful.is_on:
+            if not self._narrowing.has_suspect:
+                return await self._careful.take_next(offset, start.token, output, take=self._take)
+            # It is judged by its neighbour, in one piece with it.
+            self._careful.stand_back()
         records = await self._reader.poll(offset, most=self._narrowing.most(self._pace.size))
         if not records:
             return None
+        async with self._floor.beside():
+            return await self._take(records, start.token, output)
+
+    async def _take(
+        self,
+        records: Sequence[ConsumerRecord],
+        token: LaneToken,
+        output: Output,
+        alone: Alone | None = None,
+    ) -> int:
         began = self._clock()
         aside = self._narrowing.aside(records)
         try:
             next_offset = await self._taker.take(
-                records, token=start.token, hangs=start.hangs, output=output, aside=aside
+                records, token=token, output=output, aside=aside, alone=alone
             )
         except BatchHung:
             raise
         except Exception as err:
-            self._failed_at = offset
+            self._failed_at = self._began_at
             self._narrow(records, aside, err)
             raise
         self._failed_at = None

@@ -8,7 +8,7 @@ Source: DESIGN section 7.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -59,20 +59,43 @@ class ProposalWork:
     telemetry: Telemetry
 
     async def decide(
-        self, arrivals: Sequence[Arrival[Proposal]], *, hangs: Mapping[int, int], token: LaneToken
+        self, arrivals: Sequence[Arrival[Proposal]], *, token: LaneToken
     ) -> Sequence[JudgedCase]:
         """One outcome a proposal, in order. Raises LookupUnavailable, and errors of the store."""
         if not arrivals:
             return ()
         evidence = await self.evidences.of([arrival.document for arrival in arrivals])
+
+        def judge_all(book: CaseBook, at: datetime) -> list[JudgedCase]:
+            return [
+                self._judge(arrival, found, book, at)
+                for arrival, found in zip(arrivals, evidence, strict=True)
+            ]
+
+        return await self._recorded(arrivals, judge_all, token)
+
+    async def give_up(
+        self, arrivals: Sequence[Arrival[Proposal]], objection: str, *, token: LaneToken
+    ) -> Sequence[JudgedCase]:
+        """To review, neither looked up nor judged. The attempt counts, as one whose judging failed does."""
+
+        def refuse_all(book: CaseBook, at: datetime) -> list[JudgedCase]:
+            return [self._refuse(arrival, objection, book) for arrival in arrivals]
+
+        return await self._recorded(arrivals, refuse_all, token)
+
+    async def _recorded(
+        self,
+        arrivals: Sequence[Arrival[Proposal]],
+        judge_all: Callable[[CaseBook, datetime], list[JudgedCase]],
+        token: LaneToken,
+    ) -> Sequence[JudgedCase]:
+        """The outcomes, once the attempts stand in their cases' history."""
         cases = [case_key(self.namespace, arrival.document) for arrival in arrivals]
         for _ in range(MOST_ROUNDS):
             at = await self.clock()
             book = CaseBook(self.namespace, await self.history.read(cases))
-            outcomes = [
-                self._judge(arrival, found, book, at)
-                for arrival, found in zip(arrivals, evidence, strict=True)
-            ]
+            outcomes = judge_all(book, at)
             if not await self.history.record(book.news(), token=token):
                 return outcomes
         raise AttemptsContested
@@ -132,10 +155,12 @@ class ProposalWork:
         except Exception as err:
             # A fault of ours must not hold the partition up; nothing is let through for it.
             log.exception("judging %s failed", coordinate)
-            reasons = (f"judging failed: {type(err).__name__}",)
-            verdict = Verdict(Status.REVIEW, Stage.POLICY, reasons, "a person decides")
-            # It counts: what comes after it must not pass for the repair of an attempt before.
-            book.add(proposal, coordinate, verdict)
-            return JudgedCase(verdict)
+            return self._refuse(arrival, f"judging failed: {type(err).__name__}", book)
         book.add(proposal, coordinate, judged.verdict, judged.repair)
         return JudgedCase(judged.verdict, judged, evidence)
+
+    def _refuse(self, arrival: Arrival[Proposal], reason: str, book: CaseBook) -> JudgedCase:
+        verdict = Verdict(Status.REVIEW, Stage.POLICY, (reason,), "a person decides")
+        # It counts: what comes after it must not pass for the repair of an attempt before.
+        book.add(arrival.document, arrival.claim.coordinate, verdict)
+        return JudgedCase(verdict)

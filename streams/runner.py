@@ -15,18 +15,19 @@ from contextlib import AsyncExitStack
 
 from aiohttp import web
 from aiokafka import TopicPartition
-from redis.exceptions import RedisError
 from ticketgate.agents.funnel.funnel_file import FunnelFile, open_lookup
 from ticketgate.store.claims import Claims
 from ticketgate.store.connect import connect
-from ticketgate.store.hangs import Hangs
 from ticketgate.store.keys import Keys
+from ticketgate.store.underway import UnderWays
 from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.consuming import Consuming, LaneParts
 from ticketgate.streams.deciding import Decider
 from ticketgate.streams.effect_ledger import durability_of
 from ticketgate.streams.effects_role import open_effects
 from ticketgate.streams.evidences import Evidences
+from ticketgate.streams.floor import Floor
+from ticketgate.streams.leavings import withdraw_forever
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import SCORER, Readiness
 from ticketgate.streams.records import RecordWriter, output_topics
@@ -40,8 +41,6 @@ from ticketgate.streams.web.server import WebServer
 
 log = logging.getLogger(__name__)
 
-# Redis may be what ails, and the process must end all the same.
-HANG_NOTE_TIMEOUT_S = 3.0
 EXIT_HUNG = 70
 
 
@@ -65,7 +64,7 @@ class Runner:
         self._redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
         keys = Keys(settings.namespace)
         durability = durability_of(settings)
-        self._hangs = Hangs(self._redis, keys, ttl=settings.claim_ttl)
+        self._under_ways = UnderWays(self._redis, keys)
         self._describe = describe
         self._web = WebServer(
             [
@@ -101,7 +100,8 @@ class Runner:
             settings=settings,
             redis=self._redis,
             keys=keys,
-            hangs=self._hangs,
+            under_ways=self._under_ways,
+            floor=Floor(),
             durability=durability,
             passing=PassingOver(
                 redis=self._redis,
@@ -145,6 +145,7 @@ class Runner:
             for role in self._roles
         ]
         self._tasks += [asyncio.create_task(run(), name="reconcile") for run in beside]
+        self._tasks.append(asyncio.create_task(withdraw_forever(self._under_ways), name="withdraw"))
 
     def _open_roles(self) -> list[Callable[[], Coroutine[None, None, None]]]:
         """Open what each role needs, in the loop that it runs in; what runs beside the lanes."""
@@ -185,19 +186,19 @@ class Runner:
         await self._web.stop()
 
     async def _end_hung(self, source: TopicPartition, hung: BatchHung) -> None:
-        """A hung thread ends with its process alone; the successor is told what to look out for."""
+        """A hung thread ends with its process alone; the lane has told the successor what to look out for."""
         self._readiness.wait(SCORER, str(hung))
         log.error(
             "lane %s:%d: %s; ending, for a successor to take over", source.topic, source.partition, hung
         )
-        try:
-            async with asyncio.timeout(HANG_NOTE_TIMEOUT_S):
-                await self._hangs.record(source.topic, source.partition, hung.offsets)
-        except (RedisError, OSError, TimeoutError) as err:
-            log.warning("the hang could not be written down (%r); the successor may hang on it too", err)
         logging.shutdown()
         os._exit(EXIT_HUNG)
 
     def _tell(self) -> dict[str, object]:
-        lanes = (lane.name for role in self._roles for lane in role.lanes)
-        return {**self._describe(), "lanes": sorted(lanes)}
+        lanes = [lane for role in self._roles for lane in role.lanes]
+        careful = {lane.name: lane.care for lane in lanes if lane.care}
+        return {
+            **self._describe(),
+            "lanes": sorted(lane.name for lane in lanes),
+            **({"careful": careful} if careful else {}),
+        }

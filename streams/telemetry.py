@@ -107,6 +107,25 @@ class Telemetry:
             registry=registry,
         )
         self._unreadable_now: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._worker_deaths = Counter(
+            "ticketgate_worker_deaths",
+            "Workers that ended without a word, found by the next, by what a lane of theirs was doing: reading,"
+            " unpacking, decoding, deciding, committing, hung",
+            ["topic", "doing"],
+            registry=registry,
+        )
+        self._fatal_records = Counter(
+            "ticketgate_fatal_records",
+            "Records given up because they end workers, by where they went: review, dead_letter",
+            ["topic", "outcome"],
+            registry=registry,
+        )
+        self._careful = Gauge(
+            "ticketgate_careful_offsets",
+            "Offsets that a lane still takes one by one, since a worker ended there",
+            ["topic", "partition"],
+            registry=registry,
+        )
         self._lanes = Gauge(
             "ticketgate_lanes", "Input partitions assigned to this worker", ["topic"], registry=registry
         )
@@ -204,6 +223,18 @@ class Telemetry:
             labels = (topic, str(partition), str(offsets.start), str(offsets.stop - 1))
             self._unreadable_now[topic, partition] = labels
             self._unreadable.labels(*labels).set(1)
+
+    def worker_death(self, topic: str, doing: str) -> None:
+        """Count one worker that ended without a word, by what its lane was doing."""
+        self._worker_deaths.labels(topic, doing).inc()
+
+    def fatal_record(self, topic: str, outcome: str) -> None:
+        """Count one record that was given up because it ends workers."""
+        self._fatal_records.labels(topic, outcome).inc()
+
+    def careful(self, topic: str, partition: int, offsets: int) -> None:
+        """How many offsets a lane still takes one by one."""
+        self._careful.labels(topic, str(partition)).set(offsets)
 
     def lanes(self, topic: str, count: int) -> None:
         """How many lanes there are for an input topic."""

@@ -6,7 +6,7 @@ section 4, step 5.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -31,19 +31,19 @@ class TicketWork:
     writer: RecordWriter
     telemetry: Telemetry
 
-    async def decide(
-        self, arrivals: Sequence[Arrival[Ticket]], *, hangs: Mapping[int, int], token: LaneToken
-    ) -> Sequence[Decision]:
+    async def decide(self, arrivals: Sequence[Arrival[Ticket]], *, token: LaneToken) -> Sequence[Decision]:
         """One decision a ticket, in order. Raises `BatchHung` and `ScorerUnavailable`."""
         offsets = [arrival.claim.coordinate.offset for arrival in arrivals]
         try:
-            return await decide_all(
-                self.decider,
-                [arrival.document for arrival in arrivals],
-                hangs=[hangs.get(offset, 0) for offset in offsets],
-            )
+            return await decide_all(self.decider, [arrival.document for arrival in arrivals])
         except ScorerHung as err:
             raise BatchHung(err, offsets=[offsets[place] for place in err.places]) from err
+
+    async def give_up(
+        self, arrivals: Sequence[Arrival[Ticket]], objection: str, *, token: LaneToken
+    ) -> Sequence[Decision]:
+        """To review, without inference."""
+        return [self.decider.refuse(Stage.ANSWERS, [objection]) for _ in arrivals]
 
     def collided(self, arrival: Arrival[Ticket], owner: Coordinate) -> Decision:
         """To review, without inference."""

@@ -106,6 +106,10 @@ class Executor:
             return entry
         return await self._settle(entry, objection, token)
 
+    async def hand_over(self, entry: Entry, *, token: "LaneToken | None") -> None:
+        """Leave an open effect to a person: it may stand, and is neither sent nor read back by itself any more."""
+        await self._ledger.hold(entry, token=token)
+
     async def carry_out(self, entry: Entry, *, token: "LaneToken | None") -> Entry:
         """Send what is prepared, once; read back what was sent before; leave what is settled. The entry afterwards."""
         if entry.state is EffectState.PREPARED:

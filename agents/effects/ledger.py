@@ -76,6 +76,11 @@ class EffectLedger(Protocol):
         """The receipt of this entry is announced; an entry that has moved on since is left alone."""
         ...
 
+    async def hold(self, entry: Entry, *, token: LaneToken | None) -> None:
+        """Leave an open effect to a person: it stays open, and is not due any more. One that has moved on is left
+        alone."""
+        ...
+
     async def take_due(self, limit: int) -> tuple[Entry, ...]:
         """What is due for reading back or to be told, the longest due first; each is due again after a back-off."""
         ...

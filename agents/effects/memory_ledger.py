@@ -135,6 +135,12 @@ class LedgerInMemory:
         if not row.entry.is_open:
             self._due.pop(entry.key, None)
 
+    async def hold(self, entry: Entry, *, token: LaneToken | None) -> None:
+        """Leave an open effect to a person."""
+        row = self._rows.get(entry.key)
+        if row is not None and _is_as_seen(row.entry, entry) and entry.is_open:
+            self._due.pop(entry.key, None)
+
     async def take_due(self, limit: int) -> tuple[Entry, ...]:
         """What is due, the longest due first; each is due again after a back-off."""
         now = self._clock()

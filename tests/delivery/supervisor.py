@@ -9,7 +9,7 @@ from .deployment import Deployment, Worker
 
 
 def supervise(
-    start: Callable[[], Worker], gate: Deployment, *, until: Callable[[], bool], timeout_s: float = 60
+    start: Callable[[], Worker], gate: Deployment, *, until: Callable[[], bool], timeout_s: float = 150
 ) -> list[int]:
     """Run a worker, and another each time it ends, until a condition holds; how each ended. The last one lives."""
     ends: list[int] = []

@@ -57,9 +57,6 @@ def tickets(count: int, **fatal: str) -> list[Sent]:
     return [ticket(f"T{n}", fatal.get(f"T{n}", "My card was charged twice.")) for n in range(count)]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="what kills the process takes one worker after another", raises=AssertionError
-)
 @pytest.mark.parametrize(("word", "code"), [("SEGFAULT", SIGSEGV), ("EXIT", 3), ("OOM", SIGKILL)])
 def test_a_ticket_that_ends_the_process_goes_to_review_and_its_neighbours_are_decided(
     gate: Deployment, word: str, code: int
@@ -71,9 +68,6 @@ def test_a_ticket_that_ends_the_process_goes_to_review_and_its_neighbours_are_de
     assert fatal(gate) == {"T7"}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="what kills the process takes one worker after another", raises=AssertionError
-)
 def test_a_ticket_that_ends_the_process_while_it_is_read_goes_to_dead_letter(gate: Deployment) -> None:
     records = tickets(21, T7="UNREADABLE")
 

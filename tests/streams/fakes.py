@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.claims import Claim, ClaimResult, Collision, Duplicate, Owned
 from ticketgate.store.tokens import LaneToken
+from ticketgate.store.underway import UnderWay
 from ticketgate.streams.transaction import Outgoing
 
 SOURCE = TopicPartition("tickets", 0)
@@ -172,15 +173,37 @@ class FakeOutput:
         self.closes += 1
 
 
+class FakeUnderWays:
+    """What lanes have under way, in a list of all that was said."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    async def note(self, token: LaneToken, under_way: UnderWay) -> None:
+        self.notes.append(under_way.encode())
+
+    async def forget(self, token: LaneToken, tokens: Collection[str]) -> None:
+        self.notes.append(f"forget {' '.join(tokens)}")
+
+    async def withdraw(self, token: LaneToken) -> None:
+        self.notes.append("withdraw")
+
+
 class FakeClaims:
     """Claims in a dictionary, by the rules of store/claims.py."""
 
-    def __init__(self) -> None:
+    def __init__(self, under_ways: FakeUnderWays | None = None) -> None:
+        self.under_ways = under_ways
         self.owners: dict[str, Claim] = {}
         self.marks: list[tuple[str, int]] = []
 
     async def claim(
-        self, claims: Sequence[Claim], *, token: LaneToken, claimed: int
+        self,
+        claims: Sequence[Claim],
+        *,
+        token: LaneToken,
+        claimed: int,
+        under_way: UnderWay | None = None,
     ) -> tuple[ClaimResult, ...]:
         results = [self.one(claim) for claim in claims]
         for place, result in enumerate(results):
@@ -188,6 +211,8 @@ class FakeClaims:
                 told = self.one(claims[place].for_collision())
                 results[place] = told if isinstance(told, Duplicate) else result
         self.marks.append(("claimed", claimed))
+        if self.under_ways is not None and under_way is not None:
+            await self.under_ways.note(token, under_way)
         return tuple(results)
 
     async def mark_committed(self, token: LaneToken, offset: int) -> None:

@@ -27,7 +27,7 @@ from ..codecs import test_decision
 from ..codecs.funnel_records import ACCEPTED, case_decision
 from ..effects.support import LANE, Scene, order
 from ..funnel.support import PAYMENTS
-from .fakes import FakeOutput, record
+from .fakes import FakeOutput, FakeUnderWays, record
 
 TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
 
@@ -66,6 +66,7 @@ class Desk:
             },
             executor=self.scene.executor,
             second_look=SecondLook(catalogue=catalogue, evidences=evidences, clock=now, telemetry=telemetry),
+            note=FakeUnderWays().note,
             mark_committed=mark,
             receipts=ReceiptWriter(TOPICS, 1_000_000),
             writer=RecordWriter(TOPICS, 1_000_000, dispatch_with_ticket=False),
@@ -76,7 +77,7 @@ class Desk:
 
     async def take(self, *values: bytes | None, first: int = 0) -> int:
         records: list[Any] = [record(first + place, value) for place, value in enumerate(values)]
-        return await self.taker.take(records, token=LANE, hangs={}, output=self.output)
+        return await self.taker.take(records, token=LANE, output=self.output)
 
     def told(self) -> list[tuple[int | None, EffectState, EffectStatus | None]]:
         """The offset that asked, the state and the status of each receipt, in the order of the commits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,11 +14,14 @@ import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError
 from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.tokens import LaneToken
+from ticketgate.store.underway import Doing, Left, UnderWay
 from ticketgate.streams import lane as lane_module
 from ticketgate.streams import partition
 from ticketgate.streams.batch import BatchHung, ClaimingTaker
 from ticketgate.streams.broker import Unreachable
+from ticketgate.streams.care import Care
 from ticketgate.streams.deciding import ScorerHung
+from ticketgate.streams.floor import Floor
 from ticketgate.streams.intake import ticket_reader
 from ticketgate.streams.kafka_refusal import KafkaRefused
 from ticketgate.streams.lane import Lane
@@ -29,11 +32,13 @@ from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import OutputTopics, RecordWriter
 from ticketgate.streams.recovery import TABLE, Action, Handling, LaneFault, handling
-from ticketgate.streams.salvage import UnreadableBatch
+from ticketgate.streams.salvage import Fetched, UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.ticket_work import TicketWork
 
-from .fakes import SOURCE, TOKEN, FakeClaims, FakeConsumer, FakeDecider, FakeOutput
+from ..delivery.deployment import Sent
+from ..delivery.raw_batches import batch_bytes
+from .fakes import SOURCE, TOKEN, FakeClaims, FakeConsumer, FakeDecider, FakeOutput, FakeUnderWays
 
 SCENE_LANE = f"lane {SOURCE.topic}:{SOURCE.partition}"
 
@@ -48,12 +53,13 @@ class Scene:
 
     values: list[bytes | None] = field(default_factory=lambda: [ticket(n) for n in range(4)])
     start: int = 0
-    hangs: Mapping[int, int] = field(default_factory=dict)
+    care: Care | None = None
     is_member: bool = True
 
     def __post_init__(self) -> None:
         self.consumer = FakeConsumer(self.values)
-        self.output, self.claims, self.decider = FakeOutput(), FakeClaims(), FakeDecider()
+        self.output, self.under_ways, self.decider = FakeOutput(), FakeUnderWays(), FakeDecider()
+        self.claims = FakeClaims(self.under_ways)
         self.readiness, self.hung = Readiness(), []
         self.positions: dict[Any, int] = {}
         self.refusal: Exception | None = None
@@ -66,6 +72,8 @@ class Scene:
             opening=self,  # type: ignore[arg-type]
             output=self.output,
             passing=self,  # type: ignore[arg-type]
+            under_ways=self.under_ways,  # type: ignore[arg-type]
+            floor=Floor(),
             taker=ClaimingTaker(
                 claims=self.claims,  # type: ignore[arg-type]
                 read=ticket_reader(namespace="n", max_bytes=10_000),
@@ -92,7 +100,8 @@ class Scene:
         if self.refusal is not None:
             raise self.refusal
         committed = self.output.committed[-1][1] if self.output.committed else None
-        return Start(committed if committed is not None else self.start, TOKEN, self.hangs)
+        offset = committed if committed is not None else self.start
+        return Start(offset, TOKEN, self.care or Care(offset))
 
     async def pass_over(self, batch: UnreadableBatch, **_: Any) -> int:
         """Stands in for PassingOver: nobody ordered it."""
@@ -149,6 +158,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane_module, "BACK_OFF_FIRST_S", 0.01)
     monkeypatch.setattr(lane_module, "BACK_OFF_MOST_S", 0.02)
     monkeypatch.setattr(partition, "POLL_MS", 5)
+
+    async def fetch(consumer: FakeConsumer, source: Any, offset: int) -> Fetched:
+        sent = [Sent(value, key=b"key") for value in consumer.values]
+        return Fetched(source, offset, data=batch_bytes(sent), end=len(sent))
+
+    monkeypatch.setattr(partition, "fetch", fetch)
 
 
 async def test_a_lane_takes_batches_in_order_and_says_that_it_works() -> None:
@@ -436,11 +451,19 @@ async def test_a_hang_is_told_with_the_offsets_of_the_tickets_under_way() -> Non
     assert scene.offsets == []
 
 
-async def test_a_ticket_that_hung_before_is_decided_alone_and_one_that_hung_alone_is_not_decided() -> None:
-    scene = Scene(hangs={0: 1, 1: 2})
+async def test_what_was_under_way_before_is_taken_alone_and_what_hung_alone_is_not_decided() -> None:
+    scene = Scene(
+        care=Care(
+            2,
+            (
+                Left("t1", UnderWay(Doing.HUNG, range(2)), is_new=False),
+                Left("t2", UnderWay(Doing.HUNG, range(1, 2), is_alone=True), is_new=True),
+            ),
+        )
+    )
 
     async with scene.running():
-        await scene.until(lambda: scene.offsets == [2, 4])
+        await scene.until(lambda: scene.offsets == [1, 2, 4])
 
     assert scene.decider.asked == [["T-0"], ["T-2", "T-3"]]
     assert [each.topic for records, _ in scene.output.committed for each in records] == [
@@ -448,6 +471,19 @@ async def test_a_ticket_that_hung_before_is_decided_alone_and_one_that_hung_alon
         "review",
         "dispatch",
         "dispatch",
+    ]
+    assert scene.under_ways.notes == [
+        "unpacking 0 4 alone",
+        "reading 0 4",
+        "decoding 0 1 alone",
+        "deciding 0 1 alone",
+        "committing 0 1 alone",
+        "decoding 1 2 alone",
+        "deciding 1 2 alone",
+        "committing 1 2 alone",
+        "forget t1 t2",
+        "deciding 2 4",
+        "withdraw",
     ]
 
 

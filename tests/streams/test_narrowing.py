@@ -10,15 +10,19 @@ from aiokafka.errors import KafkaConnectionError, MessageSizeTooLargeError
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ticketgate.store.claims import ClaimsContested
+from ticketgate.streams.care import Care
+from ticketgate.streams.careful import CarefulTaker
+from ticketgate.streams.floor import Floor
 from ticketgate.streams.narrowing import WillNotPass, cause_of
 from ticketgate.streams.opening import Start
 from ticketgate.streams.pace import Pace
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.pieces import Pieces
 from ticketgate.streams.recovery import Action, handling
+from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.unknown_errors import InvalidRecord
 
-from .fakes import SOURCE, TOKEN, FakeConsumer, FakeOutput
+from .fakes import SOURCE, TOKEN, FakeConsumer, FakeOutput, FakeUnderWays
 
 MOST = 8
 
@@ -36,7 +40,23 @@ class Partition:
         self.committed: list[int] = []
         self.aside: dict[int, str] = {}
         self.raised: list[Exception] = []
-        self.pieces = Pieces("tickets:0", reader=reader, taker=self, pace=Pace(MOST, size=size))  # type: ignore[arg-type]
+        self.floor = Floor()
+        self.careful = CarefulTaker(
+            SOURCE,
+            reader=reader,
+            passing=self,  # type: ignore[arg-type]
+            under_ways=FakeUnderWays(),  # type: ignore[arg-type]
+            floor=self.floor,
+            telemetry=Telemetry(),
+        )
+        self.pieces = Pieces(
+            "tickets:0",
+            reader=reader,
+            careful=self.careful,
+            floor=self.floor,
+            taker=self,
+            pace=Pace(MOST, size=size),
+        )
         self.tries = 0
 
     async def take(self, records: Sequence[Any], *, aside: Mapping[int, str], **_: Any) -> int:
@@ -55,7 +75,7 @@ class Partition:
             if at == len(self.consumer.values):
                 break
             try:
-                taken = await self.pieces.take_next(at, Start(at, TOKEN, {}), FakeOutput())
+                taken = await self.pieces.take_next(at, Start(at, TOKEN, Care(at)), FakeOutput())
             except Exception as err:  # noqa: BLE001 - as a lane does
                 self.raised.append(err)
                 self.reader.seek(at)

@@ -80,7 +80,7 @@ async def test_an_attempt_that_could_not_be_judged_counts_and_ends_its_case(
     )
     said = []
     for number, text in enumerate(("{", call("strange"), call()), start=1):
-        (outcome,) = await work.decide([arrival(text, number)], hangs={}, token=TOKEN)
+        (outcome,) = await work.decide([arrival(text, number)], token=TOKEN)
         said.append((str(outcome.verdict.status), outcome.verdict.reasons))
 
     assert said == [

@@ -225,6 +225,11 @@ class StoppingLedger:
         await Stop("before tell")
         await self._world.ledger.tell(entry)
 
+    async def hold(self, entry: Entry, *, token: LaneToken | None) -> None:
+        await Stop("before hold")
+        self._guard(token)
+        await self._world.ledger.hold(entry, token=token)
+
     async def take_due(self, limit: int) -> tuple[Entry, ...]:
         await Stop("before take_due")
         found = await self._world.ledger.take_due(limit)
