@@ -1,8 +1,8 @@
 """How every consumer, producer and admin client of ticketgate reaches Kafka: aiokafka's arguments, from the settings.
 
 Promise: no connection is made in another way, and the name in a broker's certificate is always checked. What cannot be
-read is one line that names the setting. Files are read anew for each client, so a renewed certificate counts from the
-next client on.
+read is one line that names the setting. What comes over it unpacks to no more than the settings allow (unpacking.py).
+Files are read anew for each client, so a renewed certificate counts from the next client on.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from ticketgate.streams.kafka_settings import KafkaSettings
 from ticketgate.streams.settings import PREFIX, SettingsError
+from ticketgate.streams.unpacking import limit_unpacking
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class KafkaConnection:
     def access(self) -> dict[str, Any]:
         """As `arguments`, without the address."""
         given = self.settings
+        limit_unpacking(given.max_unpacked_bytes)
         found: dict[str, Any] = {"security_protocol": given.kafka_security.upper()}
         if given.has_tls:
             found["ssl_context"] = _tls(given)

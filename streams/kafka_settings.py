@@ -15,6 +15,11 @@ Security = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 Sasl = Literal["plain", "scram-sha-256", "scram-sha-512"]
 
 
+# A batch is at most as large as the broker takes (message.max.bytes, 1 MiB if nothing is said), and text is packed to a
+# tenth, seldom to a fiftieth. Unpacking and reading one takes about four times as much memory.
+MAX_UNPACKED_BYTES = 64 * 2**20
+
+
 class Key(SecretStr):
     """A secret that is shown in no part, where a URL shows its host."""
 
@@ -46,6 +51,12 @@ class KafkaSettings(BaseModel):
     )
     kafka_user: str | None = Field(None, description="user that the brokers know", min_length=1)
     kafka_password: Key | None = Field(None, description="the user's password", min_length=1)
+    max_unpacked_bytes: int = Field(
+        MAX_UNPACKED_BYTES,
+        description="largest size that a compressed batch of records may unpack to, in bytes; above max_ticket_bytes",
+        ge=2**20,
+        le=2**31 - 1,
+    )
 
     @property
     def has_tls(self) -> bool:

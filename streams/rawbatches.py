@@ -14,9 +14,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aiokafka.codec import gzip_decode, lz4_decode, snappy_decode, zstd_decode
 from aiokafka.record.legacy_records import LegacyRecordBatch
 from aiokafka.record.util import calc_crc32c
+from ticketgate.streams.unpacking import (
+    UnpacksTooLarge,
+    gzip_decode,
+    lz4_decode,
+    snappy_decode,
+    zstd_decode,
+)
 
 # Base offset, length, leader epoch, format, checksum, attributes, last offset's delta, first and greatest timestamp,
 # producer's id, epoch and sequence, number of records.
@@ -57,7 +63,8 @@ class RawRecord:
 
 
 class RawBatch:
-    """One batch of format 2, in the shape that aiokafka's PartitionRecords takes. Raises `BrokenBatch`."""
+    """One batch of format 2, in the shape that aiokafka's PartitionRecords takes. Raises `BrokenBatch`, and
+    `UnpacksTooLarge`."""
 
     def __init__(self, data: bytes) -> None:
         if len(data) < _HEAD.size:
@@ -113,6 +120,8 @@ class RawBatch:
             raise BrokenBatch(f"it is compressed by a codec that nobody knows ({codec})")
         try:
             data = decompress(self._data[_HEAD.size :])
+        except (UnpacksTooLarge, MemoryError):
+            raise
         except Exception as err:  # each codec has errors of its own
             raise BrokenBatch(f"it cannot be decompressed ({err})") from err
         reader = _Reader(data)

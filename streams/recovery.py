@@ -96,6 +96,7 @@ _TOO_OLD = Handling(
 )
 
 TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
+    (MemoryError, Handling(Action.REOPEN, "out_of_memory", "give the worker more memory")),
     (ScorerUnavailable, _SCORER_AWAY),
     (LookupUnavailable, Handling(Action.REOPEN, "lookup_away")),
     (AttemptUnreadable, Handling(Action.REFUSE, "attempts_unreadable", "see what the message says")),

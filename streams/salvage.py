@@ -30,6 +30,7 @@ from aiokafka.errors import (
 from aiokafka.protocol.fetch import FetchRequest
 from ticketgate.streams.rawbatches import RawBatches, base_offset, stated_count, stated_end
 from ticketgate.streams.recovery import Action, Handling, LaneFault
+from ticketgate.streams.unpacking import UnpacksTooLarge
 
 # As much as the consumer's own fetches. The broker gives a first batch that is larger whole.
 FETCH_BYTES = 2**20
@@ -75,12 +76,13 @@ class UnreadableBatch(LaneFault):
         is_for_good: bool = False,
     ) -> None:
         first, last = f"{source.topic}:{source.partition}:{offsets.start}", offsets.stop - 1
+        mend = "mend what the reason names" if is_for_good else "restore it from a healthy replica"
         super().__init__(
             f"the batch at {first} to {last} cannot be read: {reason}",
             Handling(
                 Action.REFUSE,
                 "unreadable_batch",
-                f"restore it from a healthy replica, or give it up: `ticketgate dead-letter skip {first}`",
+                f"{mend}, or give it up: `ticketgate dead-letter skip {first}`",
             ),
         )
         self.source, self.offsets, self.data, self.reason, self.count = source, offsets, data, reason, count
@@ -95,7 +97,7 @@ def is_about_bytes(error: Exception) -> bool:
     """
     if isinstance(error, (CorruptRecordException, UnsupportedCodecError, RecordTooLargeError)):
         return True
-    return not isinstance(error, (KafkaError, ConsumerStoppedError, TimeoutError))
+    return not isinstance(error, (KafkaError, ConsumerStoppedError, TimeoutError, MemoryError))
 
 
 async def poll(
@@ -217,8 +219,12 @@ class Fetched:
             raise  # it says nothing about the batch
         except Exception as err:
             if self.next_offset == offset:
-                following = self._batches.following_offset()
-                raise self._unreadable(self._batches.current, following, str(err)) from err
+                raise self._unreadable(
+                    self._batches.current,
+                    self._batches.following_offset(),
+                    str(err),
+                    is_for_good=isinstance(err, UnpacksTooLarge),
+                ) from err
         finally:
             self._batches.may_give = None
         return records

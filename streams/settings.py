@@ -266,6 +266,11 @@ class Settings(KafkaSettings):
                 f"commit_timeout: {show_duration(self.commit_timeout)} is not less than transaction_timeout;"
                 f" set it below {show_duration(self.transaction_timeout)}"
             )
+        if self.max_unpacked_bytes <= self.max_ticket_bytes:
+            raise ValueError(
+                f"max_unpacked_bytes: {self.max_unpacked_bytes} is not more than max_ticket_bytes, so that the largest"
+                f" ticket could not be read; set it above {self.max_ticket_bytes}"
+            )
         names = [getattr(self, name) for name in type(self).model_fields if name.startswith("topic_")]
         if len(set(names)) < len(names):
             raise ValueError(
