@@ -123,7 +123,7 @@ def queue_note(pipeline: Pipeline, keys: Keys, token: LaneToken, under_way: Unde
 
 class UnderWays:
     """What the lanes of one namespace have under way, and for the lanes of this process what they have yet to take
-    away. All but `withdraw` raise `Superseded` and redis-py's errors."""
+    away. All but `withdraw` and `left` raise `Superseded` and redis-py's errors."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
@@ -144,6 +144,11 @@ class UnderWays:
         return tuple(
             sorted((each for each in left if each is not None), key=lambda each: each.under_way.offsets.start)
         )
+
+    async def left(self, topic: str, partition: int) -> tuple[Left, ...]:
+        """What stands for a partition, of lanes that died and of the one at work; for commands."""
+        found = await self._redis.hgetall(self._keys.under_way(topic, partition))
+        return tuple(each for name, value in found.items() if (each := _read(name, value)) is not None)
 
     async def note(self, token: LaneToken, under_way: UnderWay) -> None:
         """The lane does this from now on."""

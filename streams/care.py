@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ticketgate.agents.plural import counted
 from ticketgate.store.underway import Doing, Left
 
+FATAL_TO_UNPACK = "several workers ended while they unpacked it"
 # A kill from outside may meet a record in the milliseconds in which it is alone. Twice is no chance.
 MOST_DEATHS: Mapping[Doing, int] = {
     Doing.UNPACKING: 2,
@@ -40,6 +41,13 @@ class Care:
             for each in self.left
         )
         return found if found >= MOST_DEATHS[doing] else 0
+
+    def is_fatal_to_unpack(self, offset: int) -> bool:
+        """Whether the batch that holds this offset is not unpacked any more."""
+        return any(
+            offset in each.under_way.offsets and self.deaths(Doing.UNPACKING, each.under_way.offsets.start)
+            for each in self.left
+        )
 
     def objection(self, offset: int) -> str:
         """Why the record there is not decided any more; empty: it is."""

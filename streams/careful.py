@@ -23,11 +23,12 @@ from ticketgate.codecs.verdict import Stage
 from ticketgate.store.tokens import LaneToken
 from ticketgate.store.underway import Doing, UnderWay, UnderWays
 from ticketgate.streams.batch import Alone
-from ticketgate.streams.care import Care
+from ticketgate.streams.care import FATAL_TO_UNPACK, Care
+from ticketgate.streams.dead_letters import ENDS_WORKER
 from ticketgate.streams.floor import Floor
 from ticketgate.streams.intake import Unreadable
 from ticketgate.streams.partition import PartitionReader
-from ticketgate.streams.passing import ENDS_WORKER, PassingOver
+from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import Output
@@ -112,7 +113,7 @@ class CarefulTaker:
     async def _take_next(self, token: LaneToken, output: Output, take: TakeAlone) -> int | None:
         if not self._reader.has_unpacked:
             await self._reader.fetch()
-            if (batch := self._reader.next_batch("unpacking it ended several workers")) is not None:
+            if (batch := self._reader.next_batch(FATAL_TO_UNPACK)) is not None:
                 async with self._floor.alone():
                     await self._unpack(batch, token)
         record = self._reader.next_record()

@@ -14,6 +14,9 @@ from ticketgate.codecs import headers as names
 from ticketgate.codecs.headers import Header, header
 from ticketgate.codecs.identity import Coordinate
 
+# The code of a record that ended whoever decoded it (passing.py).
+ENDS_WORKER = "ends_worker"
+
 
 class HasHeaders(Protocol):
     """A record, by its headers alone."""

@@ -22,6 +22,7 @@ from ticketgate.store.keys import Keys
 from ticketgate.store.skips import Skips
 from ticketgate.store.tokens import LaneToken
 from ticketgate.store.voids import Voids
+from ticketgate.streams.dead_letters import ENDS_WORKER
 from ticketgate.streams.intake import Unreadable
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.salvage import UnreadableBatch
@@ -32,7 +33,6 @@ log = logging.getLogger(__name__)
 
 # The dead letter's and the metrics' code.
 UNREADABLE_BATCH = "unreadable_batch"
-ENDS_WORKER = "ends_worker"
 
 
 class PassingOver:

@@ -13,13 +13,15 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.store.keys import Keys
 from ticketgate.store.skips import Skips
+from ticketgate.store.underway import UnderWays
 from ticketgate.streams.broker import admin_client
+from ticketgate.streams.care import FATAL_TO_UNPACK, Care
 from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.redis import open_redis
 from ticketgate.streams.cli.topics import require_topic
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.roles import role_terms
-from ticketgate.streams.salvage import UnreadableBatch, salvage
+from ticketgate.streams.salvage import UnreadableBatch, fetch, salvage
 from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
 from ticketgate.streams.settings import Role, Settings
 
@@ -46,19 +48,21 @@ async def give_up(text: str, settings: Settings, *, is_ordered: bool) -> Unreada
     if at.topic not in inputs:
         raise CommandError(f"{at} is on none of the topics that workers read: {', '.join(inputs)}")
     connection = connection_of(settings)
+    async with open_redis(settings) as redis:
+        care = Care(0, await UnderWays(redis, Keys(settings.namespace)).left(at.topic, at.partition))
     async with admin_client(connection) as client:
         await require_topic(client, at.topic)
         (described,) = await client.describe_topics([at.topic])
     if at.partition not in {each["partition"] for each in described["partitions"]}:
         raise CommandError(f"{at.topic} has no partition {at.partition}")
-    found = await _look(at, connection)
+    found = await _look(at, connection, care)
     if is_ordered:
         async with open_redis(settings) as redis:
             await Skips(redis, Keys(settings.namespace)).order(at)
     return Unreadable(at, found.offsets, found.reason)
 
 
-async def _look(at: Coordinate, connection: KafkaConnection) -> UnreadableBatch:
+async def _look(at: Coordinate, connection: KafkaConnection, care: Care) -> UnreadableBatch:
     source = TopicPartition(at.topic, at.partition)
     consumer = AIOKafkaConsumer(**connection.arguments(), group_id=None, isolation_level="read_committed")
     try:
@@ -71,6 +75,9 @@ async def _look(at: Coordinate, connection: KafkaConnection) -> UnreadableBatch:
                     raise CommandError(
                         f"{at.topic}:{at.partition} has offsets {first} to {end - 1}, not {at.offset}"
                     )
+                if care.is_fatal_to_unpack(at.offset):
+                    # To see whether it can be read would be to die of it as well.
+                    return (await fetch(consumer, source, at.offset)).next_as_unreadable(FATAL_TO_UNPACK)
                 try:
                     await salvage(consumer, source, at.offset)
                 except UnreadableBatch as found:

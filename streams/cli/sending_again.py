@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ticketgate.agents.plural import counted
 from ticketgate.streams.broker import admin_client
@@ -21,7 +22,7 @@ from ticketgate.streams.cli.output import print_json, print_table, say
 from ticketgate.streams.cli.resend import Held, Ready, prepare
 from ticketgate.streams.cli.sender import Sending, send
 from ticketgate.streams.cli.topics import require_topic
-from ticketgate.streams.dead_letters import Wanted
+from ticketgate.streams.dead_letters import ENDS_WORKER, Wanted, read_dead_letter
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.salvage import Gap
 from ticketgate.streams.settings import Settings
@@ -59,7 +60,11 @@ async def send_again(
     """
     done = SentAgain()
     ready = partial(
-        prepare, settings=settings, now_ms=round(time.time() * 1000), by_key=by_key, unmended=unmended
+        _prepare_unless_fatal if file is None and ENDS_WORKER not in wanted.codes else prepare,
+        settings=settings,
+        now_ms=round(time.time() * 1000),
+        by_key=by_key,
+        unmended=unmended,
     )
     found = _from_topic(settings, wanted, done.unreadable) if file is None else _given(await _from_file(file))
     missing = await _missing(settings) if is_sent else frozenset()
@@ -111,6 +116,14 @@ def report(done: SentAgain, *, is_sent: bool, as_json: bool) -> int:
     if refused:
         return EXIT_BAD_INPUT
     return EXIT_FINDINGS if done.held or done.unreadable else 0
+
+
+def _prepare_unless_fatal(record: Record, **how: Any) -> Ready | Held:
+    """As `prepare`, which decodes the record: one that ended workers may end this process too."""
+    letter = read_dead_letter(record)
+    if letter.code == ENDS_WORKER:
+        return Held(letter, f"{letter.reason}; once that is mended, name it: --code {ENDS_WORKER}")
+    return prepare(record, **how)
 
 
 async def _missing(settings: Settings) -> frozenset[str]:
