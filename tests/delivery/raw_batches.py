@@ -27,11 +27,15 @@ class _Builder(_DefaultRecordBatchBuilderPy):  # type: ignore[misc]
 
 
 def batch(
-    records: Sequence[Sent], *, codec: str = "none", timestamp_ms: int = 1_700_000_000_000
+    records: Sequence[Sent],
+    *,
+    codec: str = "none",
+    timestamp_ms: int = 1_700_000_000_000,
+    most_bytes: int = 2**24,
 ) -> BatchBuilder:
     """One batch; a header named PLACEHOLDER gets the name BAD_NAME. Records are a millisecond apart."""
-    built = BatchBuilder(2**24, 0)
-    built._builder = _Builder(2, CODECS[codec], 0, -1, -1, 0, 2**24)
+    built = BatchBuilder(most_bytes, 0)
+    built._builder = _Builder(2, CODECS[codec], 0, -1, -1, 0, most_bytes)
     for place, record in enumerate(records):
         built.append(
             timestamp=timestamp_ms + place, key=record.key, value=record.value, headers=list(record.headers)
