@@ -147,7 +147,7 @@ class UnderWays:
 
     async def left(self, topic: str, partition: int) -> tuple[Left, ...]:
         """What stands for a partition, of lanes that died and of the one at work; for commands."""
-        found = await self._redis.hgetall(self._keys.under_way(topic, partition))
+        found = cast("dict[bytes, bytes]", await self._redis.hgetall(self._keys.under_way(topic, partition)))
         return tuple(each for name, value in found.items() if (each := _read(name, value)) is not None)
 
     async def note(self, token: LaneToken, under_way: UnderWay) -> None:
