@@ -131,6 +131,10 @@ class Proxy:
 
     # --- life ---
 
+    def lead_to(self, upstream_port: int) -> None:
+        """Where new connections lead from now on, as when an address moves; those that are there stay."""
+        self._upstream_port = upstream_port
+
     def __enter__(self) -> Self:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._listen(), self.loop).result(30)
