@@ -18,7 +18,8 @@ from redis.asyncio import Redis
 from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey, collision_key
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import mark_committed, raise_mark_as
+from ticketgate.store.marks import mark_committed, raise_claimed_as
+from ticketgate.store.servers import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken
 from ticketgate.store.underway import UnderWay, queue_note
 from ticketgate.store.voids import Voids
@@ -26,7 +27,7 @@ from ticketgate.store.voids import Voids
 # KEYS[1] the token, KEYS[2] the claimed mark, then the claims. ARGV[1] the lane's token, ARGV[2] the mark, ARGV[3] a
 # claim's lifetime in ms, then the values. Returns for each claim the value that stood before, '' for none. The mark is
 # raised here if no key belongs to another record; else there is more to write, and the mark comes after that.
-_CLAIM = f"""{GUARD}
+_CLAIM = f"""{GUARD}{SOUND}
 local found, is_clear = {{}}, true
 for i = 3, #KEYS do
   local value = ARGV[i + 1]
@@ -42,7 +43,7 @@ return found
 
 # KEYS[1] the token, KEYS[2] a claim; ARGV[1] the lane's token, ARGV[2] the value found void, ARGV[3] the new value,
 # ARGV[4] its lifetime in ms. Returns the value that stands afterwards, so that the loser of a race learns who won.
-_TAKE_OVER = f"""{GUARD}
+_TAKE_OVER = f"""{GUARD}{SOUND}
 local found = redis.call('GET', KEYS[2])
 if found == false or found == ARGV[2] then
   redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4])
@@ -123,8 +124,8 @@ class Claims:
         """Claim a batch's keys, in one round trip where none belongs to another record, and raise the lane's mark to
         `claimed`, one past the batch's last offset. `under_way`: what the lane does from here on.
 
-        Returns one result a claim, in order. Raises `Superseded`, `ClaimsNotDurable` and redis-py's errors: nothing
-        may be emitted then.
+        Returns one result a claim, in order. Raises `Superseded`, `LookAgain`, `ClaimsNotDurable` and redis-py's
+        errors: nothing may be emitted then.
         """
         found = await self._claim_all(claims, token, claimed, under_way)
         results = [_read(claim, owner) for claim, owner in zip(claims, found, strict=True)]
@@ -136,7 +137,7 @@ class Claims:
         # Plain duplicates wrote nothing of their own: a batch with one does not wait for the disk.
         wrote_more = results != before or any(isinstance(result, Collision) for result in before)
         async with self._redis.pipeline(transaction=False) as pipeline:
-            raise_mark_as(pipeline, token, self._keys.claimed(token.topic, token.partition), claimed)
+            raise_claimed_as(pipeline, token, self._keys, claimed)
             await self._durability.execute(pipeline, self._keys, is_rare=wrote_more)
         return tuple(results)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from redis.asyncio import Redis
-from redis.exceptions import ResponseError
+from redis.exceptions import ReadOnlyError, ResponseError
 from ticketgate.store.keys import Keys
 
 # SET with NX and GET together came with 7.0, WAITAOF with 7.2. Valkey counts on from 7.2 and tells Redis' number.
@@ -18,6 +18,10 @@ LEAST_VERSION = (7, 0)
 LEAST_VERSION_WITH_WAITAOF = (7, 2)
 # Below this share of maxmemory left, Redis is about to refuse claims; better to say so while it still answers.
 LEAST_HEADROOM = 0.05
+
+
+CLUSTER = "Redis runs in cluster mode, which is not supported"
+CLUSTER_REMEDY = "use one primary with replicas, and Sentinel to fail over"
 
 
 class ConditionFailed(Exception):
@@ -43,6 +47,18 @@ async def check_server(redis: Redis, *, fsync: Literal["always", "everysec"], re
             "Redis keeps no append-only file, so a restart would forget claims",
             "start it with `--appendonly yes`",
         )
+    if int(str(info.get("cluster_enabled", 0))):
+        raise ConditionFailed(CLUSTER, CLUSTER_REMEDY)
+    if info.get("role") != "master":
+        # It heals by itself when a failover ends, and so is not refused.
+        raise ReadOnlyError(
+            "this Redis is a replica; TICKETGATE_REDIS must lead to the primary, or name Sentinels"
+        )
+    if (online := _replicas_online(info)) < replicas:
+        raise ConditionFailed(
+            f"Redis has {online} replicas connected, and {replicas} must have each claim on disk",
+            "bring them back, or lower TICKETGATE_REDIS_REPLICAS",
+        )
     found = await _fsync(redis)
     if found not in {"always", fsync}:
         raise ConditionFailed(
@@ -67,6 +83,11 @@ async def check_server(redis: Redis, *, fsync: Literal["always", "everysec"], re
         )
 
 
+def _replicas_online(info: Mapping[str, object]) -> int:
+    told = [each for name, each in info.items() if name.startswith("slave") and name[5:].isdigit()]
+    return sum(isinstance(each, Mapping) and each.get("state") == "online" for each in told)
+
+
 async def bind_identity(redis: Redis, keys: Keys, identity: Mapping[str, str]) -> None:
     """Bind the namespace to a cluster, group and topics at its first use, and refuse any others from then on.
 
@@ -82,7 +103,8 @@ async def bind_identity(redis: Redis, keys: Keys, identity: Mapping[str, str]) -
         said = ", ".join(f"{name} {found[name]!r}, not {identity[name]!r}" for name in different)
         raise ConditionFailed(
             f"namespace {keys.namespace!r} belongs to {said}",
-            "set it back, or set TICKETGATE_NAMESPACE to a name never used (every ticket is then decided anew)",
+            "set it back, or set TICKETGATE_NAMESPACE and TICKETGATE_GROUP to names never used (every ticket is then"
+            " decided anew)",
         )
 
 

@@ -13,6 +13,7 @@ from typing import cast
 
 from redis.asyncio.client import Pipeline
 from ticketgate.store.keys import Keys
+from ticketgate.store.servers import look_again
 from ticketgate.store.tokens import superseded
 
 
@@ -37,7 +38,7 @@ class Durability:
     async def execute(self, pipeline: Pipeline, keys: Keys, *, is_rare: bool = False) -> list[object]:
         """Execute a lane's writes and wait until they are where they must be; the writes' replies.
 
-        Raises `Superseded`, `ClaimsNotDurable` and redis-py's errors.
+        Raises `Superseded`, `LookAgain`, `ClaimsNotDurable` and redis-py's errors.
         """
         local = int(bool(self.replicas) or (is_rare and not self.syncs_itself))
         if local:
@@ -47,7 +48,7 @@ class Durability:
             pipeline.execute_command(
                 "WAITAOF", local, self.replicas, round(self.timeout.total_seconds() * 1000)
             )
-        with superseded():
+        with superseded(), look_again():
             replies: list[object] = await pipeline.execute()
         if not local:
             return replies

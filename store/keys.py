@@ -12,6 +12,10 @@
 `ticketgate:{namespace}:effects_open`                        zset    effects by the ms when to look again (ledger.py)
 `ticketgate:{namespace}:effects_since`                       zset    open effects by the ms since when (ledger.py)
 `ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
+`ticketgate:{namespace}:store`                               string  random id of this store (streams/claims_store.py)
+`ticketgate:{namespace}:server`                              hash    the Redis that claims stand on (servers.py)
+`ticketgate:{namespace}:canary:{number}`                     string  gone early when a clock jumped (servers.py)
+`ticketgate:{namespace}:handover`                            string  lock of a hand-over (servers.py)
 """
 
 from dataclasses import dataclass
@@ -62,6 +66,21 @@ class Keys:
     def effects_since(self) -> str:
         """The effects that are not settled."""
         return f"{self.prefix}effects_since"
+
+    @property
+    def handover(self) -> str:
+        """The lock of who hands the namespace over to another server."""
+        return f"{self.prefix}handover"
+
+    @property
+    def server(self) -> str:
+        """The server that the namespace stands on, and what is known against it."""
+        return f"{self.prefix}server"
+
+    @property
+    def store(self) -> str:
+        """The random id by which this store of claims is told from any other."""
+        return f"{self.prefix}store"
 
     def skip(self, topic: str, partition: int) -> str:
         """The order to pass over a batch that cannot be read."""

@@ -34,6 +34,7 @@ from ticketgate.store.entries import (
 from ticketgate.store.entry_fields import EntryUnreadable, read_reply, write_known, write_order
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import mark_committed
+from ticketgate.store.servers import SOUND, WHOLE
 from ticketgate.store.tokens import GUARD, LaneToken
 
 log = logging.getLogger(__name__)
@@ -175,8 +176,8 @@ return found
 
 
 class Ledger:
-    """The ledger of one namespace. Writes raise `Superseded`, `ClaimsNotDurable` and redis-py's errors; what gives the
-    entry of one key raises `EntryUnreadable`.
+    """The ledger of one namespace. Writes raise `Superseded`, `LookAgain`, `ClaimsNotDurable` and redis-py's errors;
+    what gives the entry of one key raises `EntryUnreadable`.
 
     `ttl`: how long what is settled is kept, and so for how long a repeated order is recognised; and for how long what
     is prepared waits to be sent.
@@ -307,7 +308,7 @@ class Ledger:
         is_rare: bool = False,
     ) -> object:
         """Run one step, guarded by a lane's token if there is one, and wait until it is on the disks it must be on."""
-        guard = "" if token is None else GUARD
+        guard = WHOLE if token is None else GUARD + SOUND
         first = self._keys.effects_open if token is None else token.name
         value = "" if token is None else token.value
         async with self._redis.pipeline(transaction=False) as pipeline:

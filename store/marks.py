@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from ticketgate.store.keys import Keys
+from ticketgate.store.servers import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken, superseded
 from ticketgate.store.underway import queue_note, reading
 
@@ -24,11 +25,13 @@ return 0
 """
 
 # KEYS[1] the token, KEYS[2] a mark; ARGV[1] the lane's token, ARGV[2] the mark's least value.
-_RAISE_AS = f"""{GUARD}
+_RAISE_MARK = """
 local found = tonumber(redis.call('GET', KEYS[2]) or '-1')
 if found < tonumber(ARGV[2]) then redis.call('SET', KEYS[2], ARGV[2]) end
 return 0
 """
+_RAISE_AS = GUARD + _RAISE_MARK
+_RAISE_CLAIMED_AS = GUARD + SOUND + _RAISE_MARK
 
 # KEYS[1] a mark that may be there; ARGV[1] its greatest value.
 _LOWER = """
@@ -74,9 +77,11 @@ async def read_all_marks(
     }
 
 
-def raise_mark_as(pipeline: Pipeline, token: LaneToken, name: str, value: int) -> None:
-    """Queue the raising of a mark to at least `value`, by the lane that opened last and by no other."""
-    pipeline.eval(_RAISE_AS, 2, token.name, name, token.value, value)
+def raise_claimed_as(pipeline: Pipeline, token: LaneToken, keys: Keys, value: int) -> None:
+    """Queue the raising of the claimed mark to at least `value`, by the lane that opened last, on the server that has
+    the claims: on another one the mark would vouch for what is not there."""
+    name = keys.claimed(token.topic, token.partition)
+    pipeline.eval(_RAISE_CLAIMED_AS, 2, token.name, name, token.value, value)
 
 
 async def mark_committed(redis: Redis, keys: Keys, token: LaneToken, offset: int) -> None:
@@ -86,7 +91,9 @@ async def mark_committed(redis: Redis, keys: Keys, token: LaneToken, offset: int
     Raises `Superseded` and redis-py's errors; what was committed stays committed.
     """
     async with redis.pipeline(transaction=False) as pipeline:
-        raise_mark_as(pipeline, token, keys.committed(token.topic, token.partition), offset)
+        pipeline.eval(
+            _RAISE_AS, 2, token.name, keys.committed(token.topic, token.partition), token.value, offset
+        )
         queue_note(pipeline, keys, token, reading(offset))
         with superseded():
             await pipeline.execute()

@@ -51,12 +51,18 @@ async def take_token(redis: Redis, keys: Keys, topic: str, partition: int) -> La
     return token
 
 
+def reply_of(err: ResponseError) -> str:
+    """What Redis replied: redis-py puts the beginning of the command, and so of a script, before a pipeline's error,
+    and shows that as a tuple."""
+    return str(err).rpartition("caused error: ")[2].lstrip("('\"")
+
+
 @contextmanager
 def superseded() -> Iterator[None]:
     """Translate what GUARD replies into `Superseded`."""
     try:
         yield
     except ResponseError as err:
-        if _SUPERSEDED in str(err):
+        if reply_of(err).startswith(_SUPERSEDED):
             raise Superseded from err
         raise

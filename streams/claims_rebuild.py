@@ -1,15 +1,18 @@
 """`claims rebuild`: the claims of a Redis that lost them, out of the headers of what was emitted on them.
 
-    1  the committed offsets of both groups: tickets' and proposals'
-    2  whose namespace it is: bind it anew if Redis is empty, refuse another cluster's or group's
-    3  every record of dispatch, review and repairs, committed before an end that is taken after 1: its claim, if it is
+    1  whose namespace it is: bind it anew if Redis is empty, refuse another cluster's or group's; and which store
+    2  lanes closed and fenced (rebuilding.py): from here on nothing moves, though workers may be up
+    3  the committed offsets of both groups: tickets' and proposals'
+    4  every record of dispatch, review and repairs, committed before an end that is taken after 2: its claim, if it is
        free, and if it tells of a case its attempt
-    4  how far outputs reach above the groups' offsets: then these were reset as well
-    5  last of all the marks, on which lanes open
+    5  how far outputs reach above the groups' offsets: then these were reset as well
+    6  whether the outputs vouch for all that was committed within a claim's lifetime; if not, it ends here, with what
+       is missing, and lanes stay closed
+    7  the marks, on which lanes open
+    8  lanes opened
 
 Promise: a crash between any two steps leaves lanes closed, and a second run goes on; what stands is never changed.
-Relies on: lanes that refuse while marks are below the committed offsets, and outputs that are kept for as long as
-claims live (conditions.py). Source: DESIGN section 4, issue 4.
+Relies on: outputs that are kept for as long as claims live, which 6 looks at. Source: DESIGN section 4.
 """
 
 from __future__ import annotations
@@ -24,17 +27,21 @@ from ticketgate.store.conditions import ConditionFailed, bind_identity
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import Position, raise_marks, read_marks
 from ticketgate.store.rebuild import Conflict, wait_for_replicas
+from ticketgate.store.servers import Look, note_gaps
 from ticketgate.streams.broker import admin_client, describe
 from ticketgate.streams.conditions import namespace_identity
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets
 from ticketgate.streams.inputs import Input, input_of, outputs_of
 from ticketgate.streams.kafka_connection import connection_of
+from ticketgate.streams.rebuilding import adopt_store, close_lanes, find_gaps, open_lanes
 from ticketgate.streams.records import output_topics
 from ticketgate.streams.restoring import Restoring
+from ticketgate.streams.roles import role_terms
 from ticketgate.streams.scanning import Progress, Scanner, broker_errors, open_scanner, read_all
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
+from ticketgate.streams.vouching import young_since_ms
 from ticketgate.streams.walk import decided_in
 
 
@@ -52,7 +59,8 @@ class RaisedMark:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild:
     """What a rebuild did, or would do. `of_others`: outputs that were made from no input, such as receipts of effects.
-    `attempts_unknown`: records of attempts that are too large to tell of them."""
+    `attempts_unknown`: records of attempts that are too large to tell of them. `gaps`: why outputs cannot vouch for
+    what was committed; unless they were accepted, no mark was raised and lanes stay closed."""
 
     outputs: int
     restored: int
@@ -66,6 +74,7 @@ class Rebuild:
     attempts_unknown: int
     marks: tuple[RaisedMark, ...]
     bound_identity: bool
+    gaps: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +87,35 @@ class _Source:
 
 
 async def rebuild_claims(
-    settings: Settings, redis: Redis, *, dry_run: bool, offsets_deleted: bool, progress: Progress
+    settings: Settings,
+    redis: Redis,
+    *,
+    dry_run: bool,
+    offsets_deleted: bool,
+    accept_gaps: bool,
+    progress: Progress,
 ) -> Rebuild:
-    """Raises `ConditionFailed`, `Unreachable`, `ClaimsNotDurable`, and redis-py's errors."""
+    """Raises `ConditionFailed`, `Unreachable`, `ClaimsNotDurable`, and errors of aiokafka and redis-py."""
     keys = Keys(settings.namespace)
     cluster, inputs = await _look(settings)
     topics = output_topics(settings)
     async with open_scanner(settings) as scanner:
-        sources = [await _source(settings, scanner, each) for each in inputs]  # 1
+        sources = [await _source(settings, scanner, each) for each in inputs]
         extents = await scanner.extents(await scanner.partitions(*outputs_of(inputs)))
         if not offsets_deleted:
             _refuse_unknown_group(settings, sources, extents)
-        bound_identity = await _bind(settings, redis, keys, sources, cluster=cluster, dry_run=dry_run)  # 2
+        bound_identity = await _bind(settings, redis, keys, sources, cluster=cluster, dry_run=dry_run)  # 1
+        closed: Look | None = None
+        if not dry_run:
+            for each in sources:
+                await adopt_store(settings, redis, keys, each.of.group, [*each.committed])
+            closed = await close_lanes(settings, redis, "claims")  # 2
+        sources = [await _source(settings, scanner, each) for each in inputs]  # 3
+        extents = await scanner.extents([*extents])
         since = {place: offset or 0 for each in sources for place, offset in each.committed.items()}
         evidence = Evidence(topics, since=since)
         restoring = Restoring(settings, redis, keys, inputs=[each.topic for each in inputs], dry_run=dry_run)
-        async for records in read_all(scanner, extents, what="outputs", progress=progress):  # 3
+        async for records in read_all(scanner, extents, what="outputs", progress=progress):  # 4
             for record in records:
                 evidence.add(record)
             if records[0].topic != topics.dead_letter:
@@ -102,15 +124,19 @@ async def rebuild_claims(
         marks = [
             mark
             for each in sources
-            for mark in await _marks(settings, scanner, redis, keys, each, evidence)  # 4
+            for mark in await _marks(settings, scanner, redis, keys, each, evidence)  # 5
         ]
-        if not dry_run:
+        gaps = await _gaps(settings, scanner, sources)  # 6
+        if closed is not None and gaps and not accept_gaps:
+            await note_gaps(redis, keys, "claims")
+        elif closed is not None:
             await wait_for_replicas(
                 redis, keys, replicas=settings.redis_replicas, timeout=settings.redis_timeout
             )
-            for mark in marks:  # 5
+            for mark in marks:  # 7
                 place = (mark.source.topic, mark.source.partition)
                 await raise_marks(redis, keys, Position(*place, claimed=mark.to, committed=mark.to))
+            await open_lanes(redis, keys, closed, "claims")  # 8
     return Rebuild(
         outputs=restoring.outputs,
         restored=restoring.claims.restored,
@@ -124,6 +150,7 @@ async def rebuild_claims(
         attempts_unknown=restoring.attempts_unknown,
         marks=tuple(marks),
         bound_identity=bound_identity,
+        gaps=gaps,
     )
 
 
@@ -167,6 +194,21 @@ def _refuse_unknown_group(
             f"group {settings.group!r} has committed nothing, but there are outputs",
             "set TICKETGATE_GROUP to the workers' group; if its offsets were deleted, add --offsets-deleted",
         )
+
+
+async def _gaps(settings: Settings, scanner: Scanner, sources: Sequence[_Source]) -> tuple[str, ...]:
+    lives = min(settings.claim_ttl, settings.outputs_retention)
+    is_young = False
+    for each in sources:
+        youngest = await scanner.offsets_at([*each.committed], young_since_ms(lives))
+        is_young |= any(
+            (first := youngest[place]) is not None and first < (to or 0)
+            for place, to in each.committed.items()
+        )
+    vouching = dict.fromkeys(
+        topic for each in sources for topic in role_terms(each.of.role, settings).vouching
+    )
+    return await find_gaps(settings, scanner, [*vouching], lives=lives, kept_what="claims", is_young=is_young)
 
 
 async def _marks(

@@ -1,7 +1,8 @@
 """What must hold before a lane may open: a broker that fences, topics that are there, a Redis that remembers.
 
-Promise: `check` returns only where the guarantee in the settings can be kept; otherwise it raises `ConditionFailed`
-with the setting and the remedy. Source: DESIGN section 4, conditions.
+Promise: `check` returns only where the guarantee in the settings can be kept, on the server of Redis that the namespace
+stands on; otherwise it raises `ConditionFailed` with the setting and the remedy, or what a lane is to do. Source:
+DESIGN section 4, conditions.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed, bind_identity, check_server, identity_of
 from ticketgate.store.keys import Keys
+from ticketgate.store.sentinel import SentinelUrl
 from ticketgate.streams.broker import admin_client, describe, describe_broker
+from ticketgate.streams.handover import HandOver
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.roles import RoleTerms, role_terms
 from ticketgate.streams.settings import Role, Settings, show_duration
@@ -31,31 +34,34 @@ MEMORY_S = 5.0
 class Conditions:
     """The conditions of one role. Shared by its lanes in a process."""
 
-    def __init__(self, settings: Settings, redis: Redis, terms: RoleTerms) -> None:
+    def __init__(self, settings: Settings, terms: RoleTerms, *, hand_over: HandOver) -> None:
         self._settings = settings
-        self._redis = redis
         self._terms = terms
+        self._hand_over = hand_over
         self._lock = asyncio.Lock()
         self._held_until = 0.0
         self._has_warned = False
         self._warned_of: set[str] = set()
 
     async def check(self) -> None:
-        """Raises `ConditionFailed`, `Unreachable`, or errors of redis-py and aiokafka."""
+        """Raises `ConditionFailed`, `LaneFault`, `Unreachable`, or errors of redis-py and aiokafka."""
         async with self._lock:
-            if time.monotonic() < self._held_until:
-                return
-            settings = self._settings
-            await check_server(self._redis, fsync=settings.redis_fsync, replicas=settings.redis_replicas)
-            async with admin_client(connection_of(settings)) as client:
-                await self._check_broker(client)
-                await self._check_topics(client)
-                await self._check_vouching(client)
-            self._held_until = time.monotonic() + min(
-                MEMORY_S, settings.condition_interval.total_seconds() / 2
-            )
+            if time.monotonic() >= self._held_until:
+                await self._check_all()
+            # Each time: between two lanes' openings Redis may have become another.
+            await self._hand_over.ensure(self._terms.role)
 
-    async def _check_broker(self, client: AIOKafkaAdminClient) -> None:
+    async def _check_all(self) -> None:
+        settings = self._settings
+        async with self._hand_over.client() as redis, admin_client(connection_of(settings)) as client:
+            await check_server(redis, fsync=settings.redis_fsync, replicas=settings.redis_replicas)
+            await self._check_broker(client, redis)
+            await self._check_topics(client)
+            await self._check_vouching(client)
+        await self._warn_of_sentinels()
+        self._held_until = time.monotonic() + min(MEMORY_S, settings.condition_interval.total_seconds() / 2)
+
+    async def _check_broker(self, client: AIOKafkaAdminClient, redis: Redis) -> None:
         settings = self._settings
         broker = await describe(client)
         if settings.guarantee == "exactly_once" and not broker.is_kafka_4:
@@ -70,7 +76,25 @@ class Conditions:
                 " apart when all replicas of a partition are down at once; use 4.0 to 4.2, or replication 3"
             )
         identity = namespace_identity(settings, self._terms.role, cluster=broker.cluster)
-        await bind_identity(self._redis, Keys(settings.namespace), identity)
+        await bind_identity(redis, Keys(settings.namespace), identity)
+
+    async def _warn_of_sentinels(self) -> None:
+        """Which loss is only detected: a replica without a claim may be promoted before the claim comes to it."""
+        settings = self._settings
+        behind = SentinelUrl.parse(settings.redis.get_secret_value())
+        if behind is None or "sentinels" in self._warned_of:
+            return
+        known = await behind.known_replicas(timeout=settings.redis_timeout)
+        if known > settings.redis_replicas:
+            self._warned_of.add("sentinels")
+            log.warning(
+                "Sentinel may promote any of %d replicas, and TICKETGATE_REDIS_REPLICAS is %d: claims that a failover"
+                " loses are detected, and lanes refuse until they are rebuilt, but are not prevented; set it to %d, and"
+                " a failover loses none",
+                known,
+                settings.redis_replicas,
+                known,
+            )
 
     async def _check_topics(self, client: AIOKafkaAdminClient) -> None:
         settings, source, outputs = self._settings, self._terms.source, self._terms.outputs

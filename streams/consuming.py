@@ -14,17 +14,20 @@ from functools import partial
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import KafkaError
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.underway import UnderWays
 from ticketgate.streams.assignment import Assignment
 from ticketgate.streams.batch import BatchHung, BatchTaker
+from ticketgate.streams.broker import Unreachable
+from ticketgate.streams.claims_store import ClaimsStore, OtherStore, StoreId, assignor_of
 from ticketgate.streams.conditions import Conditions
 from ticketgate.streams.diagnosis import Diagnosis
 from ticketgate.streams.floor import Floor
+from ticketgate.streams.handover import HandOver
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.kafka_refusal import find_refusal
 from ticketgate.streams.lane import REFUSAL_RETRY_S, Lane
@@ -33,11 +36,11 @@ from ticketgate.streams.opening import Opening
 from ticketgate.streams.pace import pace_for
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
-from ticketgate.streams.recovery import handling
+from ticketgate.streams.recovery import Action, LaneFault, handling
 from ticketgate.streams.roles import RoleTerms
 from ticketgate.streams.settings import Settings, SettingsError
 from ticketgate.streams.telemetry import Telemetry
-from ticketgate.streams.transaction import OffsetCommit, Output, Transactions
+from ticketgate.streams.transaction import OffsetCommit, Output, Transactions, transactional_id
 from ticketgate.streams.watching import watch_conditions
 
 log = logging.getLogger(__name__)
@@ -62,6 +65,8 @@ class LaneParts:
     under_ways: UnderWays
     floor: Floor
     durability: Durability
+    hand_over: HandOver
+    store: ClaimsStore
     passing: PassingOver
     telemetry: Telemetry
     readiness: Readiness
@@ -76,9 +81,10 @@ class Consuming:
         self._kafka = connection_of(parts.settings)
         self._taker = taker
         self._parts = parts
-        self._conditions = Conditions(parts.settings, parts.redis, terms)
+        self._conditions = Conditions(parts.settings, terms, hand_over=parts.hand_over)
         self._consumer: AIOKafkaConsumer | None = None
         self._assignment: Assignment | None = None
+        self._excluded: OtherStore | None = None
         self._positions: dict[TopicPartition, int] = {}
         self._part = "kafka" if terms.role == "decide" else f"kafka {terms.source}"
         parts.readiness.wait(self._part, "starting")
@@ -100,6 +106,8 @@ class Consuming:
                 await self._stay()
             except (KafkaError, OSError, SettingsError) as err:
                 await self._wait_after(err)
+            except (LaneFault, RedisError, Unreachable) as err:
+                await self._wait_outside(err)
 
     async def watch_conditions(self) -> None:
         """Look again and again whether the lanes may go on, until cancelled."""
@@ -113,7 +121,7 @@ class Consuming:
 
     async def _stay(self) -> None:
         """Returns never. Raises aiokafka's errors and OSError before a lane began, and `SettingsError`."""
-        consumer = self._new_consumer()
+        consumer = self._new_consumer(await self._prove_store())
         try:
             await consumer.start()
             self._consumer = consumer
@@ -133,11 +141,32 @@ class Consuming:
             await self.drain(0)
             await _stop_consumer(consumer)
 
+    async def _prove_store(self) -> StoreId:
+        """That this worker uses the claims of the group's others, before it joins them. Raises what `prove` raises."""
+        parts = self._parts
+        async with parts.hand_over.client() as redis:
+            store = await parts.store.prove(parts.settings, redis, self.terms)
+        self._excluded = None
+        return store
+
+    def _exclude(self, theirs: StoreId) -> None:
+        """The group's leader gave this worker nothing, since it uses another claims store."""
+        self._excluded = OtherStore(self.terms.group, self._parts.store.current, theirs)
+
+    async def _wait_outside(self, err: Exception) -> None:
+        how = handling(err)
+        remedy = f"; {how.remedy}" if how.remedy else ""
+        self._parts.readiness.wait(self._part, f"{how.cause}: {err}{remedy}")
+        log.warning("not joining group %s (%s): %s%s", self.terms.group, how.cause, err, remedy)
+        await asyncio.sleep(REFUSAL_RETRY_S if how.action is Action.REFUSE else START_RETRY_S)
+
     async def _watch(self, membership: Membership) -> None:
         """Raise what keeps a consumer out that was let in before: of itself it would try for ever, and an idle lane
         would not notice."""
         while True:
             await asyncio.sleep(WATCH_S)
+            if self._excluded is not None:
+                raise self._excluded
             if not membership.has_coordinator and (refusal := await find_refusal(self._kafka)):
                 raise refusal
 
@@ -153,7 +182,7 @@ class Consuming:
         log.error("cannot consume (%s): %s; %s", how.cause, refusal, how.remedy)
         await asyncio.sleep(REFUSAL_RETRY_S)
 
-    def _new_consumer(self) -> AIOKafkaConsumer:
+    def _new_consumer(self, store: StoreId) -> AIOKafkaConsumer:
         settings = self._parts.settings
         session_ms = round(settings.session_timeout.total_seconds() * 1000)
         return AIOKafkaConsumer(
@@ -164,7 +193,7 @@ class Consuming:
             enable_auto_commit=False,
             isolation_level="read_committed",
             # Not the sticky one: aiokafka's gives a partition to two members after one of them was frozen.
-            partition_assignment_strategy=(RoundRobinPartitionAssignor,),
+            partition_assignment_strategy=(assignor_of(store, self._exclude),),
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=max(100, session_ms // 5),
             rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
@@ -186,9 +215,7 @@ class Consuming:
                 batch_size=self.terms.batch_size,
                 durability=parts.durability,
                 check_conditions=self._conditions.check,
-                rebuild=self.terms.rebuild,
-                replay=self.terms.replay,
-                commits_before_acting=self.terms.commits_before_acting,
+                terms=self.terms,
             ),
             output=self._new_output(source, consumer),
             passing=parts.passing,
@@ -209,6 +236,7 @@ class Consuming:
         common: Mapping[str, Any] = {
             "new_producer": partial(_new_producer, self._kafka),
             "max_request_size": settings.max_record_bytes * 2,
+            "telling": lambda: self._parts.store.telling,
         }
         commit_timeout_s = settings.commit_timeout.total_seconds()
         if settings.guarantee == "at_least_once":
@@ -216,7 +244,7 @@ class Consuming:
         return Transactions(
             source=source,
             group=self.terms.group,
-            transactional_id=f"{settings.namespace}.{source.topic}.{source.partition}",
+            transactional_id=transactional_id(settings.namespace, source),
             transaction_timeout_s=settings.transaction_timeout.total_seconds(),
             commit_timeout_s=commit_timeout_s,
             **common,

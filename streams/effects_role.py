@@ -88,7 +88,8 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
         max_bytes=settings.max_record_bytes * 2,
         tracing=parts.tracing,
     )
-    conditions = Conditions(settings, parts.redis, role_terms("effects", settings))
+    terms = role_terms("effects", settings)
+    conditions = Conditions(settings, terms, hand_over=parts.hand_over)
     return EffectsRole(taker, reconciler, ledger, providers, sender, conditions, parts.telemetry)
 
 

@@ -6,10 +6,12 @@ Promise: offsets are set only while the group has no members; should one join me
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.coordinator.protocol import ConsumerProtocol
 from aiokafka.errors import CommitFailedError, KafkaError
 from ticketgate.agents.plural import counted
 from ticketgate.streams.broker import admin_client
@@ -32,21 +34,49 @@ class GroupHasMembers(Exception):
 
 
 async def committed_offsets(
-    connection: KafkaConnection, group: str, partitions: Sequence[TopicPartition]
+    connection: KafkaConnection, group: str, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int | None]:
     """Each partition's committed offset, None where there is none. Raises `Unreachable`."""
+    found = await committed_with_metadata(connection, group, partitions)
+    return {each: found[each][0] if each in found else None for each in partitions}
+
+
+async def committed_with_metadata(
+    connection: KafkaConnection, group: str, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, tuple[int, str]]:
+    """The committed offset of each partition that has one, and the metadata that came with it. Raises `Unreachable`."""
     consumer = _consumer(connection, group)
     try:
         async with broker_errors(connection):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await consumer.start()
-                return {each: await consumer.committed(each) for each in partitions}
+                found = await consumer._coordinator.fetch_committed_offsets(list(partitions))
+                return {each: (told.offset, told.metadata) for each, told in found.items()}
     finally:
         await close(consumer)
 
 
 async def require_no_members(connection: KafkaConnection, group: str) -> None:
     """Raises `GroupHasMembers` or `Unreachable`."""
+    members = len(await _members(connection, group))
+    if members:
+        raise GroupHasMembers(group, members)
+
+
+async def tellings_of_members(connection: KafkaConnection, group: str) -> list[bytes]:
+    """What each member of the group told it of itself beside the topics that it wants. Raises `Unreachable`."""
+    tellings: list[bytes] = []
+    for member in await _members(connection, group):
+        try:
+            # Empty while the group is between two generations.
+            tellings += [ConsumerProtocol.METADATA.decode(member).user_data] if member else []
+        except (ValueError, struct.error):
+            continue  # no consumer, or one that speaks otherwise
+    return tellings
+
+
+async def _members(connection: KafkaConnection, group: str) -> list[bytes]:
+    """Each member's metadata."""
     async with admin_client(connection) as client, broker_errors(connection):
         async with asyncio.timeout(REQUEST_TIMEOUT_S):
             while True:
@@ -58,12 +88,13 @@ async def require_no_members(connection: KafkaConnection, group: str) -> None:
                         raise
                 await asyncio.sleep(RETRY_S)
     described: Any = response
-    members = sum(len(each[5]) for each in described.groups)
-    if members:
-        raise GroupHasMembers(group, members)
+    # The last fields of a member, in every version of the response, are its metadata and its assignment.
+    return [member[-2] for each in described.groups for member in each[5]]
 
 
-async def set_offsets(connection: KafkaConnection, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+async def set_offsets(
+    connection: KafkaConnection, group: str, offsets: Mapping[TopicPartition, int], *, metadata: str = ""
+) -> None:
     """Commit offsets for a group without members. Raises `GroupHasMembers` or `Unreachable`."""
     consumer = _consumer(connection, group)
     try:
@@ -73,7 +104,7 @@ async def set_offsets(connection: KafkaConnection, group: str, offsets: Mapping[
                 # Assigned, not subscribed: a commit without membership, which a group with members refuses.
                 consumer.assign(list(offsets))
                 try:
-                    await consumer.commit(dict(offsets))
+                    await consumer.commit({each: (offset, metadata) for each, offset in offsets.items()})
                 except CommitFailedError as err:
                     raise GroupHasMembers(group, None) from err
     finally:

@@ -1,15 +1,19 @@
 """`ledger rebuild`: the ledger of effects of a Redis that lost it, out of the receipts.
 
-    1  no worker of the effects group is at work
-    2  the group's committed offsets, and whose namespace it is
-    3  every receipt committed before an end that is taken after 1: of each effect the last
-    4  what is still open: its record in dispatch, for the gates that judge again before a second sending
-    5  the entries, where none stands
-    6  last of all the marks, on which lanes open
+    1  whose namespace it is
+    2  lanes closed and fenced (rebuilding.py): from here on nothing moves, though workers may be up
+    3  the group's committed offsets
+    4  every receipt committed before an end that is taken after 2: of each effect the last
+    5  what is still open: its record in dispatch, for the gates that judge again before a second sending
+    6  the entries, where none stands
+    7  whether the receipts vouch for all that was committed while entries live; if not, it ends here, with what is
+       missing, and lanes stay closed
+    8  the marks, on which lanes open
+    9  lanes opened
 
 Promise: a crash between any two steps leaves lanes closed, and a second run goes on; what stands is never changed. An
 effect whose last receipt is `prepared` comes back as unknown, and is read back before anything else.
-Relies on: receipts that are kept for as long as entries live. Source: DESIGN section 7, issue 7.
+Relies on: receipts that are kept for as long as dispatch keeps its records, which 7 looks at. Source: DESIGN section 7.
 """
 
 from __future__ import annotations
@@ -26,13 +30,16 @@ from ticketgate.store.keys import Keys
 from ticketgate.store.ledger_rebuild import Remembered, RestoredEffects, is_still_open, restore
 from ticketgate.store.marks import Position, raise_marks
 from ticketgate.store.rebuild import wait_for_replicas
+from ticketgate.store.servers import Look, note_gaps
 from ticketgate.streams.conditions import require_namespace
 from ticketgate.streams.dispatched import take_in_dispatched
-from ticketgate.streams.group import committed_offsets, require_no_members
+from ticketgate.streams.group import committed_offsets
 from ticketgate.streams.kafka_connection import connection_of
+from ticketgate.streams.rebuilding import adopt_store, close_lanes, find_gaps, open_lanes
 from ticketgate.streams.roles import role_terms
 from ticketgate.streams.scanning import Progress, Scanner, open_scanner, read_all
 from ticketgate.streams.settings import Settings, ledger_ttl
+from ticketgate.streams.vouching import young_since_ms
 
 # Entries in one round trip to Redis.
 BATCH = 500
@@ -41,46 +48,67 @@ BATCH = 500
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRebuild:
     """What a rebuild did, or would do. without_record: open effects whose dispatched record is gone; those of them that
-    turn out absent are held and not sent again. marks: the group's offset by partition of dispatch."""
+    turn out absent are held and not sent again. marks: the group's offset by partition of dispatch. gaps: why receipts
+    cannot vouch for what was committed; unless they were accepted, no mark was raised and lanes stay closed."""
 
     receipts: int
     unreadable: int
     effects: RestoredEffects
     without_record: int
     marks: dict[int, int]
+    gaps: tuple[str, ...]
 
 
 async def rebuild_ledger(
-    settings: Settings, redis: Redis, *, dry_run: bool, progress: Progress
+    settings: Settings, redis: Redis, *, dry_run: bool, accept_gaps: bool, progress: Progress
 ) -> LedgerRebuild:
-    """Raises `GroupHasMembers`, `ConditionFailed`, `Unreachable`, `ClaimsNotDurable`, and redis-py's errors."""
+    """Raises `ConditionFailed`, `Unreachable`, `ClaimsNotDurable`, and errors of aiokafka and redis-py."""
     keys, terms = Keys(settings.namespace), role_terms("effects", settings)
-    if not dry_run:
-        await require_no_members(connection_of(settings), terms.group)  # 1
+    closed: Look | None = None
     async with open_scanner(settings) as scanner:
         sources = await scanner.partitions(terms.source)
-        committed = await committed_offsets(connection_of(settings), terms.group, sources)  # 2
         if not dry_run:
-            await require_namespace(settings, redis, "effects")
-        last = await _last_receipts(settings, scanner, progress)  # 3
+            await require_namespace(settings, redis, "effects")  # 1
+            await adopt_store(settings, redis, keys, terms.group, sources)
+            closed = await close_lanes(settings, redis, "ledger")  # 2
+        committed = await committed_offsets(connection_of(settings), terms.group, sources)  # 3
+        last = await _last_receipts(settings, scanner, progress)  # 4
         dispatched = await scanner.extents(sources)
-        remembered = await _with_records(settings, scanner, dispatched, last.by_key.values())  # 4
+        remembered = await _with_records(settings, scanner, dispatched, last.by_key.values())  # 5
+        gaps = await _gaps(settings, scanner, committed)  # 7
     effects = RestoredEffects()
-    for batch in _batches(remembered):  # 5
+    for batch in _batches(remembered):  # 6
         effects += await restore(redis, keys, batch, ttl=ledger_ttl(settings), dry_run=dry_run)
     marks = {each.partition: offset for each, offset in committed.items() if offset is not None}
-    if not dry_run:
+    if closed is not None and gaps and not accept_gaps:
+        await note_gaps(redis, keys, "ledger")
+    elif closed is not None:
         await wait_for_replicas(redis, keys, replicas=settings.redis_replicas, timeout=settings.redis_timeout)
-        for partition, offset in marks.items():  # 6
+        for partition, offset in marks.items():  # 8
             await raise_marks(
                 redis, keys, Position(terms.source, partition, claimed=offset, committed=offset)
             )
+        await open_lanes(redis, keys, closed, "ledger")  # 9
     return LedgerRebuild(
         receipts=last.receipts,
         unreadable=last.unreadable,
         effects=effects,
         without_record=sum(is_still_open(each.receipt) and not each.is_whole for each in remembered),
         marks=marks,
+        gaps=gaps,
+    )
+
+
+async def _gaps(
+    settings: Settings, scanner: Scanner, committed: Mapping[TopicPartition, int | None]
+) -> tuple[str, ...]:
+    lives = settings.outputs_retention
+    youngest = await scanner.offsets_at([*committed], young_since_ms(lives))
+    is_young = any(
+        (first := youngest[each]) is not None and first < (to or 0) for each, to in committed.items()
+    )
+    return await find_gaps(
+        settings, scanner, [settings.topic_receipts], lives=lives, kept_what="effects", is_young=is_young
     )
 
 

@@ -17,13 +17,14 @@ from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import mark_committed, read_all_marks
+from ticketgate.store.marks import Marks, mark_committed, read_all_marks
 from ticketgate.store.tokens import LaneToken, take_token
 from ticketgate.store.underway import UnderWays
 from ticketgate.store.voids import Voids
 from ticketgate.streams.care import Care, care_from
 from ticketgate.streams.membership import Membership
 from ticketgate.streams.recovery import Action, Handling, LaneFault
+from ticketgate.streams.roles import RoleTerms
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +51,11 @@ class Start:
 
 
 class Opening:
-    """What a lane reads before it takes records. `check_conditions` raises `ConditionFailed`.
+    """What a lane reads before it takes records.
 
     batch_size: most records that a lane takes at once.
-    rebuild, replay: the commands that restore what Redis lost, and that set offsets to where commits ended.
-    commits_before_acting: the role commits its position before it has got past any record, so an offset without a mark
-    says that Redis was emptied, however low it is.
+    check_conditions: raises `ConditionFailed`, `LaneFault`, and errors of redis-py and aiokafka; looked at before the
+    token is taken, so that who may not open disturbs nobody.
     """
 
     def __init__(
@@ -69,9 +69,7 @@ class Opening:
         batch_size: int,
         durability: Durability,
         check_conditions: Callable[[], Awaitable[None]],
-        rebuild: str = "claims rebuild",
-        replay: str = "replay",
-        commits_before_acting: bool = False,
+        terms: RoleTerms,
     ) -> None:
         self._consumer = consumer
         self._membership = membership
@@ -81,21 +79,21 @@ class Opening:
         self._under_ways = under_ways
         self._batch_size = batch_size
         self._check_conditions = check_conditions
-        self._rebuild = rebuild
-        self._replay = replay
-        self._no_mark = -1 if commits_before_acting else 0
+        self._terms = terms
 
     async def take_token(self, source: TopicPartition) -> LaneToken:
         """The right to write to Redis for the partition, to be taken before the fence: whoever commits must be sure
-        that no later lane has begun to write, and whoever writes that no later lane has begun to read."""
-        return await take_token(self._redis, self._keys, source.topic, source.partition)
+        that no later lane has begun to write, and whoever writes that no later lane has begun to read.
 
-    async def read_start(self, source: TopicPartition, token: LaneToken) -> Start:
-        """Where to begin. Raises `LaneRefusal`, `Superseded`, or errors of aiokafka and redis-py."""
+        Raises `LaneFault` and errors of aiokafka and redis-py."""
         try:
             await self._check_conditions()
         except ConditionFailed as err:
             raise LaneRefusal("conditions", err.what, err.remedy) from err
+        return await take_token(self._redis, self._keys, source.topic, source.partition)
+
+    async def read_start(self, source: TopicPartition, token: LaneToken) -> Start:
+        """Where to begin. Raises `LaneRefusal`, `Superseded`, or errors of aiokafka and redis-py."""
         partitions = self._consumer.partitions_for_topic(source.topic) or set()
         sources = {source} | {TopicPartition(source.topic, partition) for partition in partitions}
         # The offsets before the marks: a lane that commits in between has raised its marks before.
@@ -132,20 +130,29 @@ class Opening:
             self._redis, self._keys, source.topic, [each.partition for each in offsets]
         )
         # Claims are shared by all partitions: one that lost its own says that others may have lost theirs.
-        for each, offset in sorted(offsets.items()):
-            mark = marks[each.partition].claimed
-            claimed = self._no_mark if mark is None else mark
-            if offset is not None and offset > claimed:
-                raise LaneRefusal(
-                    "claims_lost",
-                    f"{each.topic}:{each.partition} is committed to {offset}, claimed only to {max(0, claimed)}:"
-                    " Redis has lost claims",
-                    f"run `ticketgate {self._rebuild}`",
-                )
+        require_claims(offsets, marks, self._terms)
         committed, seen = offsets[source], marks[source.partition].committed
         if seen is not None and (committed is None or committed < seen):
             raise LaneRefusal(
                 "offsets_reset",
                 f"group committed to {committed}, but was at {seen} before: its offsets were reset",
-                f"`ticketgate {self._replay} --replay-from marks` goes on where commits ended",
+                f"`ticketgate {self._terms.replay} --replay-from marks` goes on where commits ended",
+            )
+
+
+def require_claims(
+    offsets: Mapping[TopicPartition, int | None], marks: Mapping[int, Marks], terms: RoleTerms
+) -> None:
+    """Nothing is committed of a role's source that Redis has no claims of. offsets: read before `marks`, which are by
+    partition. Raises `LaneRefusal`."""
+    no_mark = -1 if terms.commits_before_acting else 0
+    for each, offset in sorted(offsets.items()):
+        mark = marks[each.partition].claimed
+        claimed = no_mark if mark is None else mark
+        if offset is not None and offset > claimed:
+            raise LaneRefusal(
+                "claims_lost",
+                f"{each.topic}:{each.partition} is committed to {offset}, claimed only to {max(0, claimed)}:"
+                " Redis has lost claims",
+                f"run `ticketgate {terms.rebuild}`",
             )

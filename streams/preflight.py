@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from redis.exceptions import RedisError
+from redis.exceptions import NoPermissionError, RedisError
 from ticketgate.agents.funnel.funnel_file import (
     FunnelFile,
     FunnelFileError,
@@ -19,6 +19,7 @@ from ticketgate.agents.funnel.funnel_file import (
 from ticketgate.agents.funnel.release import require_release
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
+from ticketgate.store.conditions import CLUSTER, CLUSTER_REMEDY
 from ticketgate.store.connect import connect
 from ticketgate.streams.broker import Unreachable, describe_broker
 from ticketgate.streams.kafka_connection import connection_of
@@ -26,6 +27,8 @@ from ticketgate.streams.model_decider import ModelDecider
 from ticketgate.streams.scorers import require_scorer
 from ticketgate.streams.settings import Settings, SettingsError
 from ticketgate.streams.telemetry import Telemetry
+
+REDIS_FORMS = "write it as redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB"
 
 STARTUP_ERRORS = (SettingsError, PolicyError, ScorerError, FunnelFileError, Unreachable)
 """What keeps a worker from starting; the message of each is made for people."""
@@ -94,9 +97,16 @@ async def require_redis(settings: Settings) -> None:
     try:
         redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
     except ValueError as err:
-        raise SettingsError("TICKETGATE_REDIS", str(err), "write it as redis://HOST:PORT/DB") from err
+        raise SettingsError("TICKETGATE_REDIS", str(err), REDIS_FORMS) from err
     try:
-        await redis.ping()
+        info = await redis.info()
+        _refuse_kind(str(info.get("redis_mode", "standalone")))
+    except NoPermissionError as err:
+        raise SettingsError(
+            "TICKETGATE_REDIS",
+            str(err),
+            "allow the worker's Redis user the commands and keys that deploy/RUNBOOK.md lists",
+        ) from err
     except (RedisError, OSError) as err:
         where = _without_password(settings.redis.get_secret_value())
         raise Unreachable(
@@ -106,5 +116,16 @@ async def require_redis(settings: Settings) -> None:
         await redis.aclose()
 
 
+def _refuse_kind(mode: str) -> None:
+    if mode == "cluster":
+        raise SettingsError("TICKETGATE_REDIS", CLUSTER, CLUSTER_REMEDY)
+    if mode == "sentinel":
+        raise SettingsError(
+            "TICKETGATE_REDIS",
+            "it leads to a Sentinel and not to Redis",
+            "write redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB",
+        )
+
+
 def _without_password(url: str) -> str:
-    return url.rsplit("@", 1)[-1].removeprefix("redis://").removeprefix("rediss://")
+    return url.rsplit("@", 1)[-1].rpartition("://")[2].partition("?")[0]

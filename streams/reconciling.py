@@ -19,6 +19,7 @@ from ticketgate.codecs.receipt import EffectReceipt
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.case_records import ReceiptWriter
+from ticketgate.streams.opening import LaneRefusal
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import abandon
 
@@ -95,7 +96,7 @@ async def reconcile_forever(
                 if not entry.is_open:
                     telemetry.effect(str(entry.status or entry.state))
             await asyncio.sleep(LOOK_EVERY_S)
-        except ConditionFailed as err:
+        except (ConditionFailed, LaneRefusal) as err:
             log.error("nothing is reconciled: %s", err)
             await asyncio.sleep(REFUSED_PAUSE_S)
         except Exception as err:  # noqa: BLE001 - it is tried again, and the lanes tell what ails

@@ -8,6 +8,7 @@ must mend first is refused. Source: DESIGN section 4, step 7.
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from dataclasses import dataclass
 from enum import Enum
@@ -18,9 +19,11 @@ from ticketgate.agents.effects.executor import EntryLost, ProviderMissing
 from ticketgate.agents.funnel.evidence import LookupUnavailable
 from ticketgate.agents.scoring import ScorerUnavailable
 from ticketgate.store.attempts import AttemptUnreadable
+from ticketgate.store.connect import ServerChanged
 from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.entry_fields import EntryUnreadable
-from ticketgate.store.tokens import Superseded
+from ticketgate.store.servers import LookAgain
+from ticketgate.store.tokens import Superseded, reply_of
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.one_attempt import Unanswered
 from ticketgate.streams.settings import SettingsError
@@ -67,6 +70,12 @@ _REDIS_REFUSED = Handling(
     "redis_refused",
     "mend what Redis says; TICKETGATE_REDIS names the server, user and password",
 )
+_REDIS_CHANGED = Handling(Action.REOPEN, "redis_changed")
+_REDIS_DENIED = Handling(
+    Action.REFUSE,
+    "redis_denied",
+    "allow the worker's Redis user the commands and keys that deploy/RUNBOOK.md lists",
+)
 _SCORER_AWAY = Handling(Action.REOPEN, "scorer_away")
 # A request on its way can be kept out by a newer epoch alone, so the lane begins anew at once.
 _UNANSWERED = Handling(Action.REOPEN, "unanswered")
@@ -95,6 +104,10 @@ _TOO_OLD = Handling(
     Action.REFUSE, "broker_too_old", "use Apache Kafka 4.0 or newer, or TICKETGATE_GUARANTEE=at_least_once"
 )
 
+# What a script's error begins with while Redis fails over, or has fewer replicas than it was told to write with:
+# redis-py has a class for some, and none behind the words that it puts before a pipeline's errors.
+_FAILING_OVER = re.compile(r"\b(NOREPLICAS|READONLY|MASTERDOWN|LOADING) ")
+
 TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (MemoryError, Handling(Action.REOPEN, "out_of_memory", "give the worker more memory")),
     (ScorerUnavailable, _SCORER_AWAY),
@@ -105,8 +118,13 @@ TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (EntryLost, Handling(Action.REFUSE, "ledger_lost", "run `ticketgate ledger rebuild`")),
     (ClaimsNotDurable, Handling(Action.REOPEN, "claims_not_durable")),
     (Superseded, Handling(Action.REOPEN, "superseded")),
+    (LookAgain, _REDIS_CHANGED),
+    (ServerChanged, _REDIS_CHANGED),
     (redis.AuthenticationError, _REDIS_REFUSED),  # a ConnectionError to redis-py, so it stands first
-    (redis.ReadOnlyError, _REDIS_AWAY),  # a failover under way
+    # A failover under way, or a server that just starts.
+    (redis.ReadOnlyError, _REDIS_AWAY),
+    (redis.MasterDownError, _REDIS_AWAY),
+    (redis.NoPermissionError, _REDIS_DENIED),
     (redis.ResponseError, _REDIS_REFUSED),
     (redis.RedisError, _REDIS_AWAY),
     (Unanswered, _UNANSWERED),
@@ -160,6 +178,8 @@ def handling(error: BaseException) -> Handling:
     """What to do about an error: its row of the table, and for any other error a reopening."""
     if isinstance(error, LaneFault):
         return error.handling
+    if isinstance(error, redis.ResponseError) and _FAILING_OVER.search(reply_of(error)):
+        return _REDIS_AWAY
     return next((handling for kind, handling in TABLE if isinstance(error, kind)), _OTHER)
 
 

@@ -22,6 +22,7 @@ from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import Marks, Position, lower_committed, raise_marks, read_marks
+from ticketgate.streams.claims_store import read_store
 from ticketgate.streams.conditions import require_namespace
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets, require_no_members, set_offsets
@@ -155,7 +156,9 @@ async def carry_out(settings: Settings, of: Source, redis: Redis, plan: Plan) ->
     offsets = {TopicPartition(topic, each.partition): each.to for each in plan.changes}
     if not offsets:
         return
-    await set_offsets(connection_of(settings), of.group, offsets)  # 3
+    store = await read_store(redis, keys)
+    telling = "" if store is None else store.tell()
+    await set_offsets(connection_of(settings), of.group, offsets, metadata=telling)  # 3
     for each in plan.changes:  # 4
         await lower_committed(redis, keys, topic, each.partition, each.to)
         await raise_marks(redis, keys, Position(topic, each.partition, claimed=each.to, committed=each.to))

@@ -15,18 +15,21 @@ from contextlib import AsyncExitStack
 
 from aiohttp import web
 from aiokafka import TopicPartition
+from redis.asyncio import Redis
 from ticketgate.agents.funnel.funnel_file import FunnelFile, open_lookup
 from ticketgate.store.claims import Claims
-from ticketgate.store.connect import connect
+from ticketgate.store.connect import ServerGuard, connect
 from ticketgate.store.keys import Keys
 from ticketgate.store.underway import UnderWays
 from ticketgate.streams.batch import BatchHung, BatchTaker
+from ticketgate.streams.claims_store import ClaimsStore
 from ticketgate.streams.consuming import Consuming, LaneParts
 from ticketgate.streams.deciding import Decider
 from ticketgate.streams.effect_ledger import durability_of
 from ticketgate.streams.effects_role import open_effects
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.floor import Floor
+from ticketgate.streams.handover import HandOver
 from ticketgate.streams.leavings import withdraw_forever
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import SCORER, Readiness
@@ -61,10 +64,13 @@ class Runner:
         health and metrics."""
         self._settings = settings
         self._readiness = Readiness()
-        self._redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
+        guard, self._url = ServerGuard(), settings.redis.get_secret_value()
+        self._redis = connect(self._url, timeout=settings.redis_timeout, guard=guard)
         keys = Keys(settings.namespace)
         durability = durability_of(settings)
         self._under_ways = UnderWays(self._redis, keys)
+        store = ClaimsStore(keys)
+        hand_over = HandOver(settings, guard=guard, store=store, new_client=self._new_client)
         self._describe = describe
         self._web = WebServer(
             [
@@ -90,6 +96,7 @@ class Runner:
             redis=self._redis,
             keys=keys,
             durability=durability,
+            hand_over=hand_over,
             claims=claims,
             writer=writer,
             telemetry=telemetry,
@@ -103,6 +110,8 @@ class Runner:
             under_ways=self._under_ways,
             floor=Floor(),
             durability=durability,
+            hand_over=hand_over,
+            store=store,
             passing=PassingOver(
                 redis=self._redis,
                 keys=keys,
@@ -120,6 +129,9 @@ class Runner:
         self._roles: list[Consuming] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = AsyncExitStack()
+
+    def _new_client(self) -> Redis:
+        return connect(self._url, timeout=self._settings.redis_timeout)
 
     @property
     def web_address(self) -> str:

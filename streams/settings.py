@@ -106,7 +106,8 @@ class Settings(KafkaSettings):
     """The settings of one process. Frozen; durations are `timedelta`, sizes bytes, paths relative to the process."""
 
     redis: SecretStr = Field(
-        SecretStr("redis://127.0.0.1:6379/0"), description="URL of the Redis or Valkey that holds the claims"
+        SecretStr("redis://127.0.0.1:6379/0"),
+        description="URL of the Redis or Valkey that holds the claims; redis+sentinel://… for Sentinels",
     )
     namespace: str = Field(
         "ticketgate",

@@ -21,6 +21,7 @@ from ticketgate.streams.batch import ClaimingTaker
 from ticketgate.streams.case_records import CaseWriter
 from ticketgate.streams.deciding import Decider, ReportingDecider
 from ticketgate.streams.evidences import Evidences
+from ticketgate.streams.handover import HandOver
 from ticketgate.streams.intake import proposal_reader, ticket_reader
 from ticketgate.streams.proposal_work import JudgedCase, ProposalWork
 from ticketgate.streams.readiness import Readiness
@@ -39,6 +40,7 @@ class TakerParts:
     redis: Redis
     keys: Keys
     durability: Durability
+    hand_over: HandOver
     claims: Claims
     writer: RecordWriter
     telemetry: Telemetry

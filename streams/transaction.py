@@ -70,6 +70,11 @@ class Output(Protocol):
 ProducerFactory = Callable[..., AIOKafkaProducer]
 
 
+def transactional_id(namespace: str, source: TopicPartition) -> str:
+    """By which the broker knows all that ever serve an input partition, and fences all but the last."""
+    return f"{namespace}.{source.topic}.{source.partition}"
+
+
 class _ProducerOutput:
     """What both guarantees share: one producer, opened anew each time, closed within a bound."""
 
@@ -117,7 +122,8 @@ class Transactions(_ProducerOutput):
     """Exactly once: the transactional producer of one input partition. Opening it fences its predecessor.
 
     `new_producer` makes an AIOKafkaProducer that knows the way to the broker, out of `options` and those given here;
-    `transactional_id` is `{namespace}.{topic}.{partition}`; `commit_timeout_s` bounds one whole transaction.
+    `transactional_id` is the function's; `commit_timeout_s` bounds one whole transaction; what `telling` gives goes
+    with each offset as its metadata.
     """
 
     def __init__(
@@ -129,6 +135,7 @@ class Transactions(_ProducerOutput):
         transaction_timeout_s: float,
         commit_timeout_s: float,
         new_producer: ProducerFactory,
+        telling: Callable[[], str] = lambda: "",
         **options: object,
     ) -> None:
         super().__init__(
@@ -144,13 +151,15 @@ class Transactions(_ProducerOutput):
         self._source = source
         self._group = group
         self._commit_timeout_s = commit_timeout_s
+        self._telling = telling
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
         """One transaction with all records and the offset one past the batch's last."""
         async with self._committing(self._commit_timeout_s) as producer:
             await producer.begin_transaction()
             await _send(producer, records)
-            await producer.send_offsets_to_transaction({self._source: next_offset}, self._group)
+            offset = (next_offset, self._telling())
+            await producer.send_offsets_to_transaction({self._source: offset}, self._group)
             await producer.commit_transaction()
 
 
@@ -165,18 +174,20 @@ class OffsetCommit(_ProducerOutput):
         consumer: AIOKafkaConsumer,
         commit_timeout_s: float,
         new_producer: ProducerFactory,
+        telling: Callable[[], str] = lambda: "",
         **options: object,
     ) -> None:
         super().__init__(lambda: new_producer(acks="all", request_timeout_ms=REQUEST_TIMEOUT_MS, **options))
         self._source = source
         self._consumer = consumer
         self._commit_timeout_s = commit_timeout_s
+        self._telling = telling
 
     async def commit(self, records: Sequence[Outgoing], next_offset: int) -> None:
         """Send all, wait for each, then commit the offset."""
         async with self._committing(self._commit_timeout_s) as producer:
             await _send(producer, records)
-            await self._consumer.commit({self._source: next_offset})
+            await self._consumer.commit({self._source: (next_offset, self._telling())})
 
 
 async def _send(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None:

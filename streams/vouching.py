@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.streams.kafka_connection import KafkaConnection
-from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
+from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, Scanner, broker_errors, close
 from ticketgate.streams.settings import show_duration
 
 
@@ -48,6 +48,32 @@ def why_not(
     return None
 
 
+async def cut_away(
+    scanner: Scanner,
+    places: Sequence[TopicPartition],
+    *,
+    lives: timedelta,
+    kept_what: str,
+    is_young: bool,
+) -> list[str]:
+    """A line for each partition that lost records which may have been younger than `lives`. is_young: whether there
+    were such, so that a partition which holds nothing at all has lost them. Raises `Unreachable`."""
+    extents = await scanner.extents(places)
+    moved = [each for each in places if extents[each].start > 0]
+    first = await scanner.offsets_at(moved, 0)
+    young = await scanner.offsets_at(moved, young_since_ms(lives))
+    return [
+        f"the first records of {each.topic}:{each.partition} are gone, and were younger than {kept_what} live"
+        for each in moved
+        if (first[each] == young[each] if first[each] is not None else is_young)
+    ]
+
+
+def young_since_ms(lives: timedelta) -> int:
+    """From when on, in ms since 1970, what was written has not outlived `lives` yet."""
+    return max(0, round((time.time() - lives.total_seconds()) * 1000))
+
+
 async def find_cut(
     connection: KafkaConnection, topics: Collection[str], *, lives: timedelta
 ) -> TopicPartition | None:
@@ -73,10 +99,9 @@ async def cut(
     moved = sorted(each for each in places if firsts[each] > 0)
     if not moved:
         return []
-    young_since_ms = max(0, round((time.time() - lives.total_seconds()) * 1000))
     # The first record of any time, and not the first offset: that may be a transaction's marker.
     first = await consumer.offsets_for_times(dict.fromkeys(moved, 0))
-    young = await consumer.offsets_for_times(dict.fromkeys(moved, young_since_ms))
+    young = await consumer.offsets_for_times(dict.fromkeys(moved, young_since_ms(lives)))
     return [each for each in moved if first[each] is not None and first[each] == young[each]]
 
 

@@ -35,9 +35,9 @@ async def watch_conditions(
         pause_s = interval_s
         try:
             await conditions.check()
-        except ConditionFailed as err:
-            refusal = LaneRefusal("conditions", err.what, err.remedy)
-            readiness.wait(part, f"{refusal.handling.cause}: {err}")
+        except (ConditionFailed, LaneRefusal) as err:
+            refusal = err if isinstance(err, LaneRefusal) else LaneRefusal("conditions", err.what, err.remedy)
+            readiness.wait(part, f"{refusal.handling.cause}: {refusal}; {refusal.remedy}")
             for lane in lanes():
                 lane.interrupt(refusal)
             # As often as a lane that refuses.

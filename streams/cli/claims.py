@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli.gaps import LEFT_CLOSED, accept_gaps_flag, show_gaps
 from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
 from ticketgate.streams.cli.output import print_field, print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.steps import Progress, steps
@@ -138,33 +139,43 @@ async def _show(settings: Settings, key: IdempotencyKey) -> dict[str, object]:
     is_flag=True,
     help="The group's offsets are gone as well: take how far it came from the outputs.",
 )
+@accept_gaps_flag
 @json_flag
 @settings_flags("kafka", "redis", "namespace", "group")
-def rebuild(dry_run: bool, offsets_deleted: bool, as_json: bool, settings: Settings) -> int:
+def rebuild(
+    dry_run: bool, offsets_deleted: bool, accept_gaps: bool, as_json: bool, settings: Settings
+) -> int:
     """Restore the claims on tickets and proposals that Redis lost, out of the headers of what is in dispatch, review
     and repairs, and the attempts at cases, from which repair budgets are counted. Lanes that refuse for lost claims
-    open by themselves afterwards; workers need not be restarted, nor stopped.
+    open by themselves afterwards; workers need not be restarted, nor stopped: all lanes are closed meanwhile.
 
     A claim that stands is never changed, and a second run changes nothing. Exit code 3 if a claim that stands
-    contradicts the outputs.
+    contradicts the outputs, or if these cannot vouch for all that was committed; then lanes stay closed.
     """
     quiet_libraries()
     with steps() as progress:
-        done = asyncio.run(_rebuild(settings, dry_run, offsets_deleted, progress))
+        done = asyncio.run(_rebuild(settings, dry_run, offsets_deleted, accept_gaps, progress))
     if as_json:
         print_json(to_json(done) | {"dry_run": dry_run})
     else:
-        show_rebuild(done, dry_run=dry_run)
-    return EXIT_FINDINGS if done.conflicts else 0
+        show_rebuild(done, dry_run=dry_run, accept_gaps=accept_gaps)
+    return EXIT_FINDINGS if done.conflicts or (done.gaps and not accept_gaps) else 0
 
 
-async def _rebuild(settings: Settings, dry_run: bool, offsets_deleted: bool, progress: Progress) -> Rebuild:
+async def _rebuild(
+    settings: Settings, dry_run: bool, offsets_deleted: bool, accept_gaps: bool, progress: Progress
+) -> Rebuild:
     from ticketgate.streams.claims_rebuild import rebuild_claims
     from ticketgate.streams.cli.redis import open_redis
 
     async with open_redis(settings) as redis:
         return await rebuild_claims(
-            settings, redis, dry_run=dry_run, offsets_deleted=offsets_deleted, progress=progress
+            settings,
+            redis,
+            dry_run=dry_run,
+            offsets_deleted=offsets_deleted,
+            accept_gaps=accept_gaps,
+            progress=progress,
         )
 
 
@@ -203,10 +214,11 @@ def to_json(done: Rebuild) -> dict[str, object]:
             for each in done.marks
         ],
         "bound_identity": done.bound_identity,
+        "gaps": [*done.gaps],
     }
 
 
-def show_rebuild(done: Rebuild, *, dry_run: bool) -> None:
+def show_rebuild(done: Rebuild, *, dry_run: bool, accept_gaps: bool) -> None:
     """The table for a person, and what is to be done next."""
     attempts = done.attempts
     rows = (
@@ -239,8 +251,11 @@ def show_rebuild(done: Rebuild, *, dry_run: bool) -> None:
             "the namespace was bound to this cluster, group and topics" if not dry_run else "Redis is empty"
         )
     reset = [mark for mark in done.marks if mark.was_reset]
+    show_gaps(done.gaps)
     if dry_run:
         say("nothing was changed")
+    elif done.gaps and not accept_gaps:
+        say(LEFT_CLOSED)
     elif reset:
         say(
             f"the group's offset was reset in {', '.join(map(_place, reset))}:"

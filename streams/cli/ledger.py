@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import click
-from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS
+from ticketgate.streams.cli.gaps import LEFT_CLOSED, accept_gaps_flag, show_gaps
 from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
 from ticketgate.streams.cli.output import print_field, print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.steps import Progress, steps
@@ -112,36 +113,36 @@ def show_dispatch(stopped: Stopped, dispatched: Coordinate | None) -> None:
 
 @command.command("rebuild")
 @click.option("--dry-run", is_flag=True, help="Say what would be restored; change nothing.")
+@accept_gaps_flag
 @json_flag
 @settings_flags("kafka", "redis", "namespace", "group")
-def rebuild(dry_run: bool, as_json: bool, settings: Settings) -> int:
-    """Restore the effects that Redis lost, out of their receipts, while no worker of the role `effects` runs. Lanes
-    that refused for a lost ledger open by themselves when the workers are started again.
+def rebuild(dry_run: bool, accept_gaps: bool, as_json: bool, settings: Settings) -> int:
+    """Restore the effects that Redis lost, out of their receipts. Lanes that refused for a lost ledger open by
+    themselves afterwards; workers need not be stopped: all lanes are closed meanwhile.
 
     An effect that stands is never changed, and a second run changes nothing. What was about to be sent when Redis lost
     it comes back as unknown: it is read back, and not sent because nobody remembers. Exit code 3 if something
-    is open afterwards whose record in dispatch is gone: should it turn out absent, a person decides.
+    is open afterwards whose record in dispatch is gone: should it turn out absent, a person decides; and if receipts
+    cannot vouch for all that was committed: then lanes stay closed.
     """
     quiet_libraries()
     with steps() as progress:
-        done = asyncio.run(_rebuild(settings, dry_run, progress))
+        done = asyncio.run(_rebuild(settings, dry_run, accept_gaps, progress))
     if as_json:
         print_json(to_json(done) | {"dry_run": dry_run})
     else:
-        show_rebuild(done, dry_run=dry_run)
-    return EXIT_FINDINGS if done.without_record else 0
+        show_rebuild(done, dry_run=dry_run, accept_gaps=accept_gaps)
+    return EXIT_FINDINGS if done.without_record or (done.gaps and not accept_gaps) else 0
 
 
-async def _rebuild(settings: Settings, dry_run: bool, progress: Progress) -> LedgerRebuild:
+async def _rebuild(settings: Settings, dry_run: bool, accept_gaps: bool, progress: Progress) -> LedgerRebuild:
     from ticketgate.streams.cli.redis import open_redis
-    from ticketgate.streams.group import GroupHasMembers
     from ticketgate.streams.ledger_rebuild import rebuild_ledger
 
-    try:
-        async with open_redis(settings) as redis:
-            return await rebuild_ledger(settings, redis, dry_run=dry_run, progress=progress)
-    except GroupHasMembers as err:
-        raise CommandError(str(err)) from err
+    async with open_redis(settings) as redis:
+        return await rebuild_ledger(
+            settings, redis, dry_run=dry_run, accept_gaps=accept_gaps, progress=progress
+        )
 
 
 def to_json(done: LedgerRebuild) -> dict[str, object]:
@@ -155,10 +156,11 @@ def to_json(done: LedgerRebuild) -> dict[str, object]:
         "unreadable": done.unreadable,
         "without_record": done.without_record,
         "marks": [{"partition": each, "to": offset} for each, offset in sorted(done.marks.items())],
+        "gaps": [*done.gaps],
     }
 
 
-def show_rebuild(done: LedgerRebuild, *, dry_run: bool) -> None:
+def show_rebuild(done: LedgerRebuild, *, dry_run: bool, accept_gaps: bool) -> None:
     """The table for a person, and what is to be done next."""
     print_table(
         ("", "count", "meaning"),
@@ -178,9 +180,12 @@ def show_rebuild(done: LedgerRebuild, *, dry_run: bool) -> None:
     )
     for partition, offset in sorted(done.marks.items()):
         click.echo(f"partition {partition}: marks to at least {offset}")
+    show_gaps(done.gaps)
     if dry_run:
         say("nothing was changed")
+    elif done.gaps and not accept_gaps:
+        say(LEFT_CLOSED)
     elif done.effects.open:
-        say("start the workers of the role effects, or `ticketgate reconcile --read-back`")
+        say("workers of the role effects read back what is open, and `ticketgate reconcile --read-back` does")
     else:
-        say("start the workers of the role effects")
+        say("lanes that refused for a lost ledger open within 10 s")

@@ -10,6 +10,7 @@ from redis.exceptions import RedisError
 from ticketgate.store.connect import connect
 from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.entry_fields import EntryUnreadable
+from ticketgate.store.servers import LookAgain
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.cli import CommandError
 from ticketgate.streams.settings import Settings, SettingsError
@@ -22,9 +23,15 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
     try:
         redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
     except ValueError as err:
-        raise SettingsError("TICKETGATE_REDIS", str(err), "write it as redis://HOST:PORT/DB") from err
+        raise SettingsError(
+            "TICKETGATE_REDIS",
+            str(err),
+            "write it as redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB",
+        ) from err
     try:
         yield redis
+    except LookAgain as err:
+        raise CommandError(str(err)) from err
     except (RedisError, ClaimsNotDurable) as err:
         raise Unreachable("TICKETGATE_REDIS", str(err), "see what ails Redis, and try again") from err
     except EntryUnreadable as err:

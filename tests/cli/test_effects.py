@@ -444,6 +444,7 @@ def test_a_lost_ledger_is_rebuilt_from_the_receipts_and_its_lanes_open_again(
         "unreadable": 2,
         "without_record": 1,
         "marks": [{"partition": 0, "to": 1}],
+        "gaps": [],
     }
     assert would.lines == [expected | {"dry_run": True}]
     assert done.lines == [expected | {"dry_run": False}]
@@ -457,7 +458,7 @@ def test_a_lost_ledger_is_rebuilt_from_the_receipts_and_its_lanes_open_again(
     assert states == {"k0": "committed", "k1": "unknown", "k2": "unknown"}
 
 
-def test_a_ledger_is_not_rebuilt_while_a_worker_is_at_work(settings: Settings, ticketgate: Run) -> None:
+def test_a_ledger_is_rebuilt_while_a_worker_is_at_work(settings: Settings, ticketgate: Run) -> None:
     async def rebuild() -> Any:
         member = AIOKafkaConsumer(
             settings.topic_dispatch,
@@ -473,8 +474,7 @@ def test_a_ledger_is_not_rebuilt_while_a_worker_is_at_work(settings: Settings, t
 
     ran = asyncio.run(rebuild())
 
-    assert ran.code == 2
-    assert "has 1 member; stop the workers" in ran.err
+    assert ran.code == 0, ran.err
 
 
 def test_commands_of_effects_start_without_what_they_do_not_need() -> None:

@@ -20,6 +20,7 @@ from ticketgate.store.ledger import Ledger
 from ticketgate.store.tokens import LaneToken, take_token
 from ticketgate.streams.embedded.valkey import Valkey
 
+from ..standing import stand
 from .support import LANE, order
 
 DURABILITY = Durability(replicas=0, syncs_itself=True, timeout=timedelta(seconds=5))
@@ -88,6 +89,7 @@ async def kept(request: pytest.FixtureRequest, keys: Keys) -> AsyncIterator[Kept
         return
     server: Valkey = request.getfixturevalue("server")
     redis = connect(server.url, timeout=timedelta(seconds=5))
+    await stand(redis, keys)
     token = await take_token(redis, keys, "dispatch", 0)
     yield Kept(Ledger(redis, keys, ttl=timedelta(days=1), durability=DURABILITY), token)
     await redis.flushdb()

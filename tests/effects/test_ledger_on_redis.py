@@ -23,6 +23,7 @@ from ticketgate.store.marks import read_marks
 from ticketgate.store.tokens import LaneToken, Superseded, take_token
 from ticketgate.streams.embedded.valkey import Valkey
 
+from ..standing import stand
 from .support import order
 
 pytestmark = pytest.mark.redis
@@ -46,6 +47,7 @@ class Lane:
         self.ledger = Ledger(redis, keys, ttl=timedelta(days=1), durability=durability)
 
     async def open(self) -> LaneToken:
+        await stand(self.redis, self.keys)
         self.token = await take_token(self.redis, self.keys, "dispatch", 0)
         return self.token
 

@@ -19,6 +19,8 @@ from ticketgate.store.tokens import LaneToken, Superseded, take_token
 from ticketgate.store.voids import Voids
 from ticketgate.streams.embedded.valkey import Valkey
 
+from ..standing import stand
+
 pytestmark = pytest.mark.redis
 ALWAYS = Durability(replicas=0, syncs_itself=True, timeout=timedelta(seconds=5))
 
@@ -37,6 +39,7 @@ class Lane:
         self.tokens: dict[int, LaneToken] = {}
 
     async def open(self, partition: int) -> LaneToken:
+        await stand(self.redis, self.keys)
         self.tokens[partition] = await take_token(self.redis, self.keys, "tickets", partition)
         return self.tokens[partition]
 

@@ -23,7 +23,11 @@ async def check(redis: Redis, *, fsync: str = "always", replicas: int = 0) -> No
 
 async def test_a_durable_server_is_accepted(redis: Redis) -> None:
     await check(redis)
-    await check(redis, replicas=1)
+
+
+async def test_a_server_without_the_replicas_that_must_have_each_claim_is_refused(redis: Redis) -> None:
+    with pytest.raises(ConditionFailed, match="0 replicas connected, and 1 must have each claim on disk"):
+        await check(redis, replicas=1)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ class Lane:
         self.output = Transactions(
             source=SOURCE,
             group="g",
+            telling=lambda: "told",
             transactional_id="n.tickets.0",
             transaction_timeout_s=60,
             commit_timeout_s=commit_timeout_s,
@@ -59,7 +60,7 @@ async def test_records_and_offset_go_in_one_transaction_in_order() -> None:
         "begin",
         ("send", "dispatch", b"1"),
         ("send", "review", b"2"),
-        ("offsets", {SOURCE: 7}, "g"),
+        ("offsets", {SOURCE: (7, "told")}, "g"),
         "commit",
     ]
     assert lane.made[0].options["transactional_id"] == "n.tickets.0"
@@ -71,7 +72,7 @@ async def test_a_batch_without_records_still_moves_the_offset() -> None:
 
     await lane.output.commit([], 7)
 
-    assert lane.log[-2:] == [("offsets", {SOURCE: 7}, "g"), "commit"]
+    assert lane.log[-2:] == [("offsets", {SOURCE: (7, "told")}, "g"), "commit"]
 
 
 async def test_one_failed_send_keeps_the_whole_batch_from_being_committed() -> None:
