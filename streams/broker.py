@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from ticketgate.streams.kafka_connection import KafkaConnection
 from ticketgate.streams.kafka_refusal import find_refusal
 
@@ -88,6 +90,17 @@ def unreachable(connection: KafkaConnection, err: BaseException) -> Unreachable:
         # A listener of another kind just cuts the connection.
         "start it, or set the address it listens on, and TICKETGATE_KAFKA_SECURITY as that listener is",
     )
+
+
+async def broker_config(client: AIOKafkaAdminClient) -> dict[str, str]:
+    """The configuration of one broker, such as tells it; empty from one that does not tell."""
+    try:
+        node = next(iter(client._client.cluster.brokers())).nodeId
+        (response,) = await client.describe_configs([ConfigResource(ConfigResourceType.BROKER, str(node))])
+    except (kafka.KafkaError, StopIteration):
+        return {}
+    answered: Any = response
+    return {entry[0]: entry[1] for each in answered.resources for entry in each[4] if entry[1] is not None}
 
 
 async def describe_broker(connection: KafkaConnection) -> Broker:

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 # All lanes open together after a rebalance; what held a moment ago is not asked again for each of them.
 MEMORY_S = 5.0
+LARGEST_BATCH = ("max.message.bytes", "segment.bytes")
 
 
 class Conditions:
@@ -110,14 +111,14 @@ class Conditions:
             )
         if settings.guarantee == "exactly_once":
             check_retention(self._terms, config)
+        # A batch of records has to fit into a file as well.
         largest = min(
-            (int(limit["max.message.bytes"]) for limit in limits if "max.message.bytes" in limit),
-            default=None,
+            (int(limit[name]) for limit in limits for name in LARGEST_BATCH if name in limit), default=None
         )
         if largest is not None and settings.max_record_bytes > largest:
             raise ConditionFailed(
                 f"TICKETGATE_MAX_RECORD_BYTES is {settings.max_record_bytes}, and an output topic takes {largest}",
-                f"set it to at most {largest}, or raise max.message.bytes of the output topics",
+                f"set it to at most {largest}, or raise max.message.bytes (or segment.bytes) of the output topics",
             )
 
     async def _check_vouching(self, client: AIOKafkaAdminClient) -> None:

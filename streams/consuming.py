@@ -40,6 +40,7 @@ from ticketgate.streams.recovery import Action, LaneFault, handling
 from ticketgate.streams.roles import RoleTerms
 from ticketgate.streams.settings import Settings, SettingsError
 from ticketgate.streams.telemetry import Telemetry
+from ticketgate.streams.topics import TopicMissing, require_topic
 from ticketgate.streams.transaction import OffsetCommit, Output, Transactions, transactional_id
 from ticketgate.streams.watching import watch_conditions
 
@@ -47,6 +48,8 @@ log = logging.getLogger(__name__)
 
 # The group's other members wait this long for a worker to hand its lanes over (assignment.py needs 8 s at most).
 REBALANCE_TIMEOUT_MS = 30_000
+# aiokafka asks every 5 minutes, and a partition that was added is not served before.
+METADATA_MAX_AGE_MS = 60_000
 # A consumer that could not start tries again after this.
 START_RETRY_S = 1.0
 # How often it is looked whether a consumer has lost its group's coordinator because the broker refuses it.
@@ -124,6 +127,8 @@ class Consuming:
         consumer = self._new_consumer(await self._prove_store())
         try:
             await consumer.start()
+            # It would join with nothing to serve, and be content.
+            await require_topic(consumer._client, self.terms.source)
             self._consumer = consumer
             self._positions = {}
             self._assignment = Assignment(
@@ -171,7 +176,7 @@ class Consuming:
                 raise refusal
 
     async def _wait_after(self, err: Exception) -> None:
-        refusal = err if isinstance(err, SettingsError) else await find_refusal(self._kafka)
+        refusal = err if isinstance(err, (SettingsError, TopicMissing)) else await find_refusal(self._kafka)
         if refusal is None:
             self._parts.readiness.wait(self._part, f"no broker answers at {self._kafka}")
             log.warning("cannot consume from %s: %r; trying again", self._kafka, err)
@@ -197,6 +202,8 @@ class Consuming:
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=max(100, session_ms // 5),
             rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
+            # How late a partition that was added is served.
+            metadata_max_age_ms=METADATA_MAX_AGE_MS,
             max_poll_interval_ms=self.terms.poll_interval_ms,
         )
 

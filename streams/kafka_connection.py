@@ -1,8 +1,9 @@
 """How every consumer, producer and admin client of ticketgate reaches Kafka: aiokafka's arguments, from the settings.
 
-Promise: no connection is made in another way, and the name in a broker's certificate is always checked. What cannot be
-read is one line that names the setting. What comes over it unpacks to no more than the settings allow (unpacking.py).
-Files are read anew for each client, so a renewed certificate counts from the next client on.
+Promise: no connection is made in another way, no topic is made by asking for it, and the name in a broker's certificate
+is always checked. What cannot be read is one line that names the setting. What comes over it unpacks to no more than the
+settings allow (unpacking.py). Files are read anew for each client, so a renewed certificate counts from the next client
+on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ticketgate.streams import no_creation as _  # noqa: F401 - for its effect: asking for topics makes none
 from ticketgate.streams.kafka_settings import KafkaSettings
 from ticketgate.streams.settings import PREFIX, SettingsError
 from ticketgate.streams.unpacking import limit_unpacking

@@ -21,7 +21,8 @@ from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
 from ticketgate.store.conditions import CLUSTER, CLUSTER_REMEDY
 from ticketgate.store.connect import connect
-from ticketgate.streams.broker import Unreachable, describe_broker
+from ticketgate.streams.broker import Unreachable
+from ticketgate.streams.broker_limits import require_within_limits
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.model_decider import ModelDecider
 from ticketgate.streams.scorers import require_scorer
@@ -89,7 +90,7 @@ def open_decider(settings: Settings, telemetry: Telemetry) -> ModelDecider:
 
 async def require_dependencies(settings: Settings) -> None:
     """Broker and Redis answer, and let us in. Raises `Unreachable`, or `SettingsError` where a setting must change."""
-    await asyncio.gather(describe_broker(connection_of(settings)), require_redis(settings))
+    await asyncio.gather(require_within_limits(connection_of(settings), settings), require_redis(settings))
 
 
 async def require_redis(settings: Settings) -> None:

@@ -99,6 +99,11 @@ _KAFKA_REFUSED = Handling(
     "kafka_refused",
     "mend it there, or restart the worker with other settings",
 )
+_TRANSACTION_TIMEOUT = Handling(
+    Action.REFUSE,
+    "transaction_timeout",
+    "set TICKETGATE_TRANSACTION_TIMEOUT to at most the broker's transaction.max.timeout.ms",
+)
 _NO_TOPIC = Handling(Action.REFUSE, "topic_missing", "run `ticketgate topics create`")
 _TOO_OLD = Handling(
     Action.REFUSE, "broker_too_old", "use Apache Kafka 4.0 or newer, or TICKETGATE_GUARANTEE=at_least_once"
@@ -151,6 +156,7 @@ TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (kafka.RecordListTooLargeError, _TOO_LARGE),
     (InvalidRecord, _RECORD_REFUSED),
     (kafka.InvalidTimestampError, CLOCK),
+    (kafka.InvalidTransactionTimeout, _TRANSACTION_TIMEOUT),
     (kafka.UnsupportedVersionError, _TOO_OLD),
     (kafka.IncompatibleBrokerVersion, _TOO_OLD),
     (kafka.UnknownTopicOrPartitionError, _NO_TOPIC),

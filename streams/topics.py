@@ -13,7 +13,12 @@ from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from aiokafka.errors import (
+    KafkaError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 from ticketgate.streams.settings import Settings
 
 
@@ -89,6 +94,20 @@ async def missing_topics(client: AIOKafkaAdminClient, names: Sequence[str]) -> t
     """The topics among `names` that the broker does not have."""
     found = set(await client.list_topics())
     return tuple(name for name in names if name not in found)
+
+
+class TopicMissing(UnknownTopicOrPartitionError):  # type: ignore[misc]  # aiokafka has no types
+    """The broker has no topic of that name, and nobody makes it by asking for it."""
+
+    def __str__(self) -> str:
+        return f"the broker has no topic {', '.join(self.args)}"
+
+
+async def require_topic(client: Any, name: str) -> None:
+    """Raises `TopicMissing` where a connected AIOKafkaClient's broker has no such topic, and aiokafka's errors."""
+    cluster = await client.fetch_all_metadata()
+    if name not in cluster.topics():
+        raise TopicMissing(name)
 
 
 async def topic_config(client: AIOKafkaAdminClient, name: str) -> dict[str, str]:

@@ -46,7 +46,6 @@ def topics(gate: Deployment) -> set[str]:
     return asyncio.run(ask())
 
 
-@pytest.mark.xfail(strict=True)
 def test_a_transaction_time_out_above_the_brokers_is_refused_at_start(deploy: NewDeployment) -> None:
     gate = deploy(policy=str(SEED_POLICY), scorer=f"fixed:{FIXED_ANSWERS}", transaction_timeout="20m")
 
@@ -68,7 +67,6 @@ def test_without_transactions_their_time_out_does_not_matter(deploy: NewDeployme
     gate.start_worker().wait_ready()
 
 
-@pytest.mark.xfail(strict=True)
 def test_asking_for_a_topic_never_makes_it(creating_kafka: Kafka, valkey: Valkey, tmp_path: Path) -> None:
     settings = {"POLICY": str(SEED_POLICY), "SCORER": f"fixed:{FIXED_ANSWERS}", "PARTITIONS": "2"}
     gate = Deployment(creating_kafka.bootstrap, valkey.url, tmp_path, settings)
