@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.embedded.valkey import Valkey
 
 from . import failing_worker, faulty_worker
 from .conftest import NewDeployment
 from .deployment import Deployment, ticket
 from .meddling import set_topic_config
 from .policies import FIXED_ANSWERS, SEED_POLICY
+from .quotas import limit_producers
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 
@@ -107,3 +111,25 @@ def test_a_worker_whose_clock_is_wrong_names_the_clock_and_which_way(
     worker.stop()
     gate.start_worker()
     assert ids(gate, 2, "dispatch", "review") == Counter("AB")
+
+
+def test_a_quota_too_small_for_a_whole_batch_lets_it_pass_in_pieces(
+    own_kafka: Kafka, valkey: Valkey, tmp_path: Path
+) -> None:
+    settings = {
+        "POLICY": str(SEED_POLICY),
+        "SCORER": f"fixed:{FIXED_ANSWERS}",
+        "PARTITIONS": "1",
+        "DISPATCH_WITH_TICKET": "true",
+        # 2.4 MB at 300 kB a second take 8 s.
+        "COMMIT_TIMEOUT": "4s",
+        "TRANSACTION_TIMEOUT": "20s",
+    }
+    with Deployment(own_kafka.bootstrap, valkey.url, tmp_path / "gate", settings) as gate:
+        names = [f"L-{n}" for n in range(16)]
+        gate.send(ticket(each, "x" * 150_000) for each in names)
+        limit_producers(gate.bootstrap, bytes_a_second=300_000)
+
+        gate.start_worker()
+
+        assert ids(gate, len(names), "dispatch", "review") == Counter(names)
