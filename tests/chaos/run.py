@@ -84,8 +84,8 @@ def run(*, seed: int, tickets: int, brokers: int) -> Report:
         gate.start_worker().wait_ready(120)
         # A worker that starts while the broker is away ends with one line, and its supervisor starts it again.
         storm(scene, load, is_supervised=True)
-        _settle(scene, load)
-        report = _books(scene, load, seed=seed, brokers=brokers, seconds=time.monotonic() - started)
+        settle(scene, load)
+        report = books(scene, load, seed=seed, brokers=brokers, seconds=time.monotonic() - started)
         if not report.is_clean:
             # What is only late is there by then; what is lost is named.
             time.sleep(20)
@@ -122,7 +122,7 @@ def send_while(
 ) -> None:
     """Send in chunks while the faults happen, spread over the run; supervised, workers that crash are replaced."""
     with ThreadPoolExecutor(1, thread_name_prefix="send") as pool:
-        sending = pool.submit(lambda: asyncio.run(_send_all(scene, chunks, scene.gate.topic(topic))))
+        sending = pool.submit(lambda: asyncio.run(send_all(scene, chunks, scene.gate.topic(topic))))
         for fault in schedule(scene.rng):
             time.sleep(scene.rng.uniform(0.3, 1.5))
             if is_supervised:
@@ -133,7 +133,7 @@ def send_while(
         sending.result(timeout=300)
 
 
-async def _send_all(scene: Scene, chunks: Sequence[Sequence[Sent]], topic: str) -> None:
+async def send_all(scene: Scene, chunks: Sequence[Sequence[Sent]], topic: str) -> None:
     """A producer that outlives the broker: what it cannot know to be sent it sends again, as upstreams do."""
     pause_s = SENDING_S / max(1, len(chunks))
     async with AIOKafkaProducer(bootstrap_servers=scene.gate.bootstrap, enable_idempotence=True) as producer:
@@ -148,7 +148,7 @@ async def _send_all(scene: Scene, chunks: Sequence[Sequence[Sent]], topic: str) 
             await asyncio.sleep(pause_s)
 
 
-def _settle(scene: Scene, load: Workload) -> None:
+def settle(scene: Scene, load: Workload) -> None:
     """Wait until every partition is committed to its end."""
     if not scene.running:
         scene.start_worker()
@@ -160,7 +160,7 @@ def _settle(scene: Scene, load: Workload) -> None:
         time.sleep(0.5)
 
 
-def _books(scene: Scene, load: Workload, *, seed: int, brokers: int, seconds: float) -> Report:
+def books(scene: Scene, load: Workload, *, seed: int, brokers: int, seconds: float) -> Report:
     gate = scene.gate
     outputs = gate.committed("dispatch", "review")
     found = Counter(content_of(record.value or b"") for record in outputs)
