@@ -23,6 +23,7 @@ from ticketgate.store.servers import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken
 from ticketgate.store.underway import UnderWay, queue_note
 from ticketgate.store.voids import Voids
+from ticketgate.store.witnesses import Witness, write_as
 
 # KEYS[1] the token, KEYS[2] the claimed mark, then the claims. ARGV[1] the lane's token, ARGV[2] the mark, ARGV[3] a
 # claim's lifetime in ms, then the values. Returns for each claim the value that stood before, '' for none. The mark is
@@ -120,14 +121,16 @@ class Claims:
         token: LaneToken,
         claimed: int,
         under_way: UnderWay | None = None,
+        witness: Witness | None = None,
     ) -> tuple[ClaimResult, ...]:
         """Claim a batch's keys, in one round trip where none belongs to another record, and raise the lane's mark to
-        `claimed`, one past the batch's last offset. `under_way`: what the lane does from here on.
+        `claimed`, one past the batch's last offset. `under_way`: what the lane does from here on. `witness`: the record
+        at the batch's last offset.
 
         Returns one result a claim, in order. Raises `Superseded`, `LookAgain`, `ClaimsNotDurable` and redis-py's
         errors: nothing may be emitted then.
         """
-        found = await self._claim_all(claims, token, claimed, under_way)
+        found = await self._claim_all(claims, token, claimed, under_way, witness)
         results = [_read(claim, owner) for claim, owner in zip(claims, found, strict=True)]
         if all(isinstance(result, Owned) for result in results):
             return tuple(results)
@@ -141,9 +144,9 @@ class Claims:
             await self._durability.execute(pipeline, self._keys, is_rare=wrote_more)
         return tuple(results)
 
-    async def mark_committed(self, token: LaneToken, offset: int) -> None:
+    async def mark_committed(self, token: LaneToken, offset: int, witness: Witness | None = None) -> None:
         """See `marks.mark_committed`."""
-        await mark_committed(self._redis, self._keys, token, offset)
+        await mark_committed(self._redis, self._keys, token, offset, witness)
 
     async def show(self, key: IdempotencyKey) -> str | None:
         """The claim on a key as it stands, `topic:partition:offset:fingerprint`, or None."""
@@ -151,7 +154,12 @@ class Claims:
         return None if found is None else cast("bytes", found).decode()
 
     async def _claim_all(
-        self, claims: Sequence[Claim], token: LaneToken, claimed: int, under_way: UnderWay | None = None
+        self,
+        claims: Sequence[Claim],
+        token: LaneToken,
+        claimed: int,
+        under_way: UnderWay | None = None,
+        witness: Witness | None = None,
     ) -> list[bytes]:
         names = [self._keys.claim(claim.key) for claim in claims]
         keys = [token.name, self._keys.claimed(token.topic, token.partition), *names]
@@ -159,6 +167,8 @@ class Claims:
         async with self._redis.pipeline(transaction=False) as pipeline:
             if under_way is not None:
                 queue_note(pipeline, self._keys, token, under_way)
+            if witness is not None:
+                write_as(pipeline, token, self._keys, {"claimed": str(witness)})
             pipeline.eval(_CLAIM, len(keys), *keys, token.value, claimed, self._ttl_ms, *values)
             *_, found = await self._durability.execute(pipeline, self._keys)
             return cast("list[bytes]", found)

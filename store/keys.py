@@ -4,6 +4,7 @@
 `ticketgate:{namespace}:claimed:{topic}:{partition}`         integer one past the last offset claimed (marks.py)
 `ticketgate:{namespace}:committed:{topic}:{partition}`       integer last committed offset seen (marks.py)
 `ticketgate:{namespace}:void:{topic}:{partition}`            hash    offsets that never had an effect (voids.py)
+`ticketgate:{namespace}:witness:{topic}:{partition}`         hash    the topic's id, last records (witnesses.py)
 `ticketgate:{namespace}:lane:{topic}:{partition}`            string  the lane that opened last (tokens.py)
 `ticketgate:{namespace}:underway:{topic}:{partition}`        hash    what lanes do, by token (underway.py)
 `ticketgate:{namespace}:skip:{topic}:{partition}`            integer an unreadable batch to pass over (skips.py)
@@ -97,3 +98,7 @@ class Keys:
     def void(self, topic: str, partition: int) -> str:
         """The ranges of offsets that were passed over without an effect."""
         return f"{self.prefix}void:{topic}:{partition}"
+
+    def witness(self, topic: str, partition: int) -> str:
+        """The topic's id, and the last records that were claimed and committed."""
+        return f"{self.prefix}witness:{topic}:{partition}"

@@ -36,6 +36,7 @@ from ticketgate.store.keys import Keys
 from ticketgate.store.marks import mark_committed
 from ticketgate.store.servers import SOUND, WHOLE
 from ticketgate.store.tokens import GUARD, LaneToken
+from ticketgate.store.witnesses import Witness
 
 log = logging.getLogger(__name__)
 
@@ -278,9 +279,9 @@ class Ledger:
         now_ms = seconds * 1000 + microseconds // 1000
         return Open(count, max(0.0, now_ms - oldest[0][1]) / 1000 if oldest else 0.0)
 
-    async def mark_committed(self, token: LaneToken, offset: int) -> None:
+    async def mark_committed(self, token: LaneToken, offset: int, witness: Witness | None = None) -> None:
         """See `marks.mark_committed`."""
-        await mark_committed(self._redis, self._keys, token, offset)
+        await mark_committed(self._redis, self._keys, token, offset, witness)
 
     async def _step(
         self,

@@ -16,6 +16,7 @@ from ticketgate.store.keys import Keys
 from ticketgate.store.servers import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken, superseded
 from ticketgate.store.underway import queue_note, reading
+from ticketgate.store.witnesses import Witness, write_as
 
 # KEYS[1] a mark; ARGV[1] its least value.
 _RAISE = """
@@ -84,17 +85,21 @@ def raise_claimed_as(pipeline: Pipeline, token: LaneToken, keys: Keys, value: in
     pipeline.eval(_RAISE_CLAIMED_AS, 2, token.name, name, token.value, value)
 
 
-async def mark_committed(redis: Redis, keys: Keys, token: LaneToken, offset: int) -> None:
+async def mark_committed(
+    redis: Redis, keys: Keys, token: LaneToken, offset: int, witness: Witness | None = None
+) -> None:
     """Write down that the lane's partition is committed to `offset`, so that offsets which are reset later are noticed,
     and that the lane reads on there.
 
-    Raises `Superseded` and redis-py's errors; what was committed stays committed.
+    `witness`: the last record before it. Raises `Superseded` and redis-py's errors; what was committed stays committed.
     """
     async with redis.pipeline(transaction=False) as pipeline:
         pipeline.eval(
             _RAISE_AS, 2, token.name, keys.committed(token.topic, token.partition), token.value, offset
         )
         queue_note(pipeline, keys, token, reading(offset))
+        if witness is not None:
+            write_as(pipeline, token, keys, {"committed": str(witness)})
         with superseded():
             await pipeline.execute()
 

@@ -20,6 +20,7 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.claims import ClaimResult, Claims, Collision, Duplicate, Owned
 from ticketgate.store.tokens import LaneToken
 from ticketgate.store.underway import Doing, UnderWay
+from ticketgate.store.witnesses import Witness
 from ticketgate.streams.intake import Arrival, Intake, Reader, take_in
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.telemetry import Telemetry
@@ -152,6 +153,7 @@ class ClaimingTaker(Generic[D, J]):
     ) -> int:
         """As `BatchTaker`."""
         intake = take_in(records, self.read, aside=aside)  # 3
+        witness = Witness.of(records[-1])
         wanted = [arrival.claim for arrival in intake.arrivals]
         with self.tracing.batch(
             token.topic, token.partition, [each.headers for each in intake.arrivals]
@@ -163,6 +165,7 @@ class ClaimingTaker(Generic[D, J]):
                     token=token,
                     claimed=intake.next_offset,
                     under_way=deciding(records[0].offset, intake.next_offset, alone),
+                    witness=witness,
                 ),
             )  # 4
             decided = await self._timed(
@@ -173,7 +176,7 @@ class ClaimingTaker(Generic[D, J]):
                 await alone.on_decided()
             await self._timed("commit", output.commit(outgoing, intake.next_offset))  # 6
         # Not with the next batch: there may be none for long, and offsets that are reset meanwhile would go unnoticed.
-        await self.claims.mark_committed(token, intake.next_offset)
+        await self.claims.mark_committed(token, intake.next_offset, witness)
         self._count(token.topic, intake, claimed, decided)
         return intake.next_offset
 

@@ -28,6 +28,7 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.entries import is_free
 from ticketgate.store.tokens import LaneToken
 from ticketgate.store.underway import UnderWay
+from ticketgate.store.witnesses import Witness
 from ticketgate.streams.batch import NONE_ASIDE, Alone, deciding
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.dispatched import Dispatched, DispatchedIntake, take_in_dispatched
@@ -81,7 +82,7 @@ class EffectTaker:
     executor: Executor
     second_look: SecondLook
     note: Callable[[LaneToken, UnderWay], Awaitable[None]]
-    mark_committed: Callable[[LaneToken, int], Awaitable[None]]
+    mark_committed: Callable[[LaneToken, int, Witness | None], Awaitable[None]]
     receipts: ReceiptWriter
     writer: RecordWriter
     telemetry: Telemetry
@@ -104,7 +105,7 @@ class EffectTaker:
         position: int = records[0].offset
         intake = take_in_dispatched(records, max_bytes=self.max_bytes, aside=aside)  # 3
         for run in intake.runs():
-            position = await self._take_run(run, position, token, output, aside, alone)
+            position = await self._take_run(run, position, token, output, aside, alone, last=records[-1])
         self.telemetry.records(token.topic, "tombstone", intake.tombstones)
         return position
 
@@ -116,8 +117,11 @@ class EffectTaker:
         output: Output,
         aside: Mapping[int, str],
         alone: Alone | None,
+        *,
+        last: ConsumerRecord,
     ) -> int:
-        """4 to 7, of records that name no effect twice, the first at `position` or behind; where the next begin."""
+        """4 to 7, of records that name no effect twice, the first at `position` or behind; where the next begin.
+        `last`: of the batch."""
         wanted = [each for dispatched in intake.arrivals for each in self._wanted(dispatched)]
         await self.note(token, deciding(position, intake.next_offset, alone))
         with self.tracing.batch(
@@ -136,7 +140,8 @@ class EffectTaker:
             if alone is not None:
                 await alone.on_decided()
             await output.commit(outgoing, intake.next_offset)  # 7
-        await self.mark_committed(token, intake.next_offset)
+        is_end = intake.next_offset == last.offset + 1
+        await self.mark_committed(token, intake.next_offset, Witness.of(last) if is_end else None)
         self.telemetry.put_aside(token.topic, (each.malformed for each in intake.unreadable))
         self.telemetry.records(token.topic, "taken", len(intake.arrivals))
         for _ in range(sum(len(each.commands) for each in intake.arrivals) - len(wanted)):

@@ -19,12 +19,18 @@ INPUT_NAMES: tuple[InputName, ...] = get_args(InputName)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a role reads, and the group that it reads in."""
+    """What a role reads, and the group that it reads in. replay: the command that sets the group's offsets."""
 
     role: Role
     topic: str
     group: str
     outputs: tuple[str, ...]
+    replay: str
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether its records are claimed by where they lie. Effects are known by their keys alone."""
+        return isinstance(self, Input)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,13 @@ def input_of(name: InputName, settings: Settings) -> Input:
             assert_never(name)
     terms = role_terms(role, settings)
     outputs = tuple(topic for topic in terms.outputs if topic != settings.topic_receipts)
-    return Input(role, terms.source, terms.group, outputs, name, read)
+    return Input(role, terms.source, terms.group, outputs, terms.replay, name, read)
 
 
 def dispatched(settings: Settings) -> Source:
     """What workers dispatch and others of them carry out: nobody claims it, the ledger has its effects."""
     terms = role_terms("effects", settings)
-    return Source(terms.role, terms.source, terms.group, terms.outputs)
+    return Source(terms.role, terms.source, terms.group, terms.outputs, terms.replay)
 
 
 def outputs_of(inputs: Iterable[Input]) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """How every consumer, producer and admin client of ticketgate reaches Kafka: aiokafka's arguments, from the settings.
 
 Promise: no connection is made in another way, no topic is made by asking for it, and the name in a broker's certificate
-is always checked. What cannot be read is one line that names the setting. What comes over it unpacks to no more than the
-settings allow (unpacking.py). Files are read anew for each client, so a renewed certificate counts from the next client
-on.
+is always checked. What cannot be read is one line that names the setting. What comes over it unpacks to no more than
+the settings allow (unpacking.py). Files are read anew for each client, so a renewed certificate counts from the next
+client on.
 """
 
 from __future__ import annotations

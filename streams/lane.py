@@ -26,6 +26,7 @@ import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from redis.exceptions import RedisError
@@ -110,6 +111,7 @@ class Lane:
             floor=floor,
             taker=taker,
             pace=pace,
+            verify=partial(opening.verify, source),
         )
         self._passing = passing
         self._under_ways = under_ways
@@ -192,6 +194,7 @@ class Lane:
         await self._output.open(token)  # 1
         start = await self._opening.read_start(self.source, token)  # 2
         self._reader.seek(start.next_offset)
+        self._pieces.reopened()
         await self._careful.begin(token, start.care, start.next_offset)
         if not self._careful.is_on:
             self._consumer.resume(self.source)

@@ -21,8 +21,10 @@ from ticketgate.store.marks import Marks, mark_committed, read_all_marks
 from ticketgate.store.tokens import LaneToken, take_token
 from ticketgate.store.underway import UnderWays
 from ticketgate.store.voids import Voids
+from ticketgate.store.witnesses import Witness
 from ticketgate.streams.care import Care, care_from
 from ticketgate.streams.membership import Membership
+from ticketgate.streams.origin import Origin
 from ticketgate.streams.recovery import Action, Handling, LaneFault
 from ticketgate.streams.roles import RoleTerms
 
@@ -42,12 +44,13 @@ class LaneRefusal(LaneFault):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a lane begins: the next record's offset, the lane's right to write to Redis, and the care that it takes for
-    what ended workers before."""
+    """Where a lane begins: the next record's offset, the lane's right to write to Redis, the care that it takes for
+    what ended workers before, and the last record that is known to have been read."""
 
     next_offset: int
     token: LaneToken
     care: Care
+    last: Witness | None = None
 
 
 class Opening:
@@ -80,6 +83,9 @@ class Opening:
         self._batch_size = batch_size
         self._check_conditions = check_conditions
         self._terms = terms
+        self._origin = Origin(
+            consumer, redis, keys, replay=terms.replay, has_claims=not terms.commits_before_acting
+        )
 
     async def take_token(self, source: TopicPartition) -> LaneToken:
         """The right to write to Redis for the partition, to be taken before the fence: whoever commits must be sure
@@ -98,17 +104,13 @@ class Opening:
         sources = {source} | {TopicPartition(source.topic, partition) for partition in partitions}
         # The offsets before the marks: a lane that commits in between has raised its marks before.
         offsets = await self._membership.committed(sources)
-        await self._compare_with_marks(source, offsets)
+        committed = offsets[source]
         async with asyncio.timeout(READ_TIMEOUT_S):
             first = int((await self._consumer.beginning_offsets([source]))[source])
             end = int((await self._consumer.end_offsets([source]))[source])
-        committed = offsets[source]
-        if committed is not None and committed > end:
-            raise LaneRefusal(
-                "input_truncated",
-                f"committed to {committed}, but {source.topic}:{source.partition} ends at {end}",
-                "records were lost, or the topic was made anew: take a new TICKETGATE_GROUP and TICKETGATE_NAMESPACE",
-            )
+        # Before the marks: in another topic, or behind a lost end, the offsets mean other records.
+        last = await self._origin.check(source, token, committed=committed, end=end)
+        await self._compare_with_marks(source, offsets)
         lost = range(committed or 0, max(committed or 0, first))
         # Journalled before the lane moves on: claims from there may be taken over by a copy sent later.
         await self._voids.journal(token, lost)
@@ -121,7 +123,13 @@ class Opening:
             await mark_committed(self._redis, self._keys, token, committed)
         # Written down before anything is fetched.
         left = await self._under_ways.begin(token, lost.stop)
-        return Start(lost.stop, token, care_from(left, start=lost.stop, end=end, most=self._batch_size))
+        care = care_from(left, start=lost.stop, end=end, most=self._batch_size)
+        return Start(lost.stop, token, care, last)
+
+    async def verify(self, source: TopicPartition, last: Witness) -> None:
+        """The topic still has the record, as far as can be told. Raises `TopicMadeAnew`, `TopicCut` and aiokafka's
+        errors."""
+        await self._origin.verify(source, last)
 
     async def _compare_with_marks(
         self, source: TopicPartition, offsets: Mapping[TopicPartition, int | None]

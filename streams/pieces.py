@@ -8,10 +8,11 @@ or leaves unknown whether it was. The size outlives a reopening, and so does wha
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from aiokafka import ConsumerRecord
 from ticketgate.store.tokens import LaneToken
+from ticketgate.store.witnesses import Witness
 from ticketgate.streams.batch import Alone, BatchHung, BatchTaker
 from ticketgate.streams.careful import CarefulTaker
 from ticketgate.streams.floor import Floor
@@ -21,9 +22,14 @@ from ticketgate.streams.pace import Pace
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.transaction import Output
 
+# A broker that loses a partition's end does so while it restarts or changes, and gives nothing to read meanwhile: so
+# what is read without a pause needs no second look.
+IDLE_S = 1.0
+
 
 class Pieces:
-    """One lane's. `name`: the partition's, for messages; `clock` in seconds."""
+    """One lane's. `name`: the partition's, for messages; `clock` in seconds; `verify` raises if the topic no longer
+    has the record that was taken last."""
 
     def __init__(
         self,
@@ -34,6 +40,7 @@ class Pieces:
         floor: Floor,
         taker: BatchTaker,
         pace: Pace,
+        verify: Callable[[Witness], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reader = reader
@@ -41,10 +48,18 @@ class Pieces:
         self._floor = floor
         self._taker = taker
         self._pace = pace
+        self._verify = verify
         self._clock = clock
         self._narrowing = Narrowing(name)
         self._began_at = 0
         self._failed_at: int | None = None
+        # The last record taken since the lane opened, and when.
+        self._last: Witness | None = None
+        self._ended = clock()
+
+    def reopened(self) -> None:
+        """The lane has opened anew, and knows by itself what was read last."""
+        self._last = None
 
     @property
     def is_narrowing(self) -> bool:
@@ -67,6 +82,9 @@ class Pieces:
         records = await self._reader.poll(offset, most=self._narrowing.most(self._pace.size))
         if not records:
             return None
+        last = self._last or start.last
+        if last is not None and self._clock() - self._ended > IDLE_S:
+            await self._verify(last)
         async with self._floor.beside():
             return await self._take(records, start.token, output)
 
@@ -90,6 +108,7 @@ class Pieces:
             self._narrow(records, aside, err)
             raise
         self._failed_at = None
+        self._last, self._ended = Witness.of(records[-1]), self._clock()
         self._pace = self._pace.passed(len(records), self._clock() - began)
         self._narrowing.passed(records, aside)
         return next_offset

@@ -5,7 +5,8 @@
     3  the offsets are committed
     4  the `committed` marks follow: a lane refuses in between, which is the safe side
 
-A replay never goes forward: what lies between would be passed over. `dispatch` goes back to where commits ended and no
+A replay never goes forward: what lies between would be passed over. So it refuses a topic that was made anew, and one
+that lost its end unless that is what it is for (cut.py). `dispatch` goes back to where commits ended and no
 further: the ledger keeps an effect from being had twice, but what nobody carried out then might be carried out now.
 Source: DESIGN section 4, issue 4.
 """
@@ -22,8 +23,10 @@ from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import Marks, Position, lower_committed, raise_marks, read_marks
+from ticketgate.store.witnesses import forget_witnesses
 from ticketgate.streams.claims_store import read_store
 from ticketgate.streams.conditions import require_namespace
+from ticketgate.streams.cut import not_in_ledger, require_same_topic, require_whole
 from ticketgate.streams.decided import Evidence
 from ticketgate.streams.group import committed_offsets, require_no_members, set_offsets
 from ticketgate.streams.inputs import Input, Source
@@ -37,6 +40,11 @@ from ticketgate.streams.walk import decided_in
 @dataclass(frozen=True, slots=True)
 class FromMarks:
     """Where commits ended: the remedy for offsets that were reset."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromCut:
+    """The first input that was not decided, also below what was committed: the remedy for a topic that lost its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ class FromTime:
     at: datetime
 
 
-ReplayFrom: TypeAlias = FromMarks | FromBeginning | FromOffset | FromTime
+ReplayFrom: TypeAlias = FromMarks | FromCut | FromBeginning | FromOffset | FromTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +124,10 @@ async def plan_replay(
     progress: Progress,
 ) -> Plan:
     """1 and 2. Changes nothing. Raises `GroupHasMembers`, `ConditionFailed`, `Unreachable`, redis-py's errors."""
-    if not isinstance(of, Input) and not isinstance(place, FromMarks):
+    if not isinstance(of, Input) and not isinstance(place, (FromMarks, FromCut)):
         raise ConditionFailed(
             f"{of.topic} is not decided anew, and an effect that was left to others might be carried out",
-            "use --replay-from marks; an effect that was refused comes again by `ticketgate ledger dispatch KEY`",
+            "use --replay-from marks or cut; an effect that was refused comes by `ticketgate ledger dispatch KEY`",
         )
     await require_no_members(connection_of(settings), of.group)
     keys = Keys(settings.namespace)
@@ -128,21 +136,34 @@ async def plan_replay(
         sources = await _sources(of, scanner, partition)
         if isinstance(place, FromOffset) and len(sources) > 1:
             raise ConditionFailed("an offset means one partition", "name it with --partition")
+        if isinstance(of, Input) or not isinstance(place, FromCut):
+            has_id = await require_same_topic(scanner, redis, keys, sources, of=of)
+            if not isinstance(place, FromCut):
+                await require_whole(scanner, redis, keys, sources, of=of, has_id=has_id)
         committed = await committed_offsets(connection_of(settings), of.group, sources)
         marks = {each: await read_marks(redis, keys, each.topic, each.partition) for each in sources}
         _require_marks(of, marks, committed)
         targets = await _targets(scanner, place, sources, committed, marks)
         evidence = await _read_evidence(settings, of, scanner, targets, progress)
+        if isinstance(place, (FromMarks, FromCut)) and isinstance(of, Input):
+            targets = {
+                each: await decided_in(
+                    scanner, redis, keys, each, read=of.read, start=start, evidence=evidence
+                )
+                if evidence.count(each, at_or_above=start)
+                else start
+                for each, start in targets.items()
+            }
+        elif isinstance(place, FromCut):
+            most_bytes = settings.max_record_bytes * 2
+            targets = {
+                each: min(
+                    max(committed[each] or 0, marks[each].committed or 0),
+                    await not_in_ledger(scanner, redis, keys, each, max_bytes=most_bytes),
+                )
+                for each in targets
+            }
         if isinstance(place, FromMarks):
-            if isinstance(of, Input):
-                targets = {
-                    each: await decided_in(
-                        scanner, redis, keys, each, read=of.read, start=start, evidence=evidence
-                    )
-                    if evidence.count(each, at_or_above=start)
-                    else start
-                    for each, start in targets.items()
-                }
             # Without a commit there is nothing to go back to: a lane begins at the first record by itself.
             targets = {each: to for each, to in targets.items() if to > 0}
         return Plan(
@@ -154,14 +175,16 @@ async def carry_out(settings: Settings, of: Source, redis: Redis, plan: Plan) ->
     """3 and 4. Raises `GroupHasMembers`, `Unreachable` and redis-py's errors; a second run goes on."""
     keys, topic = Keys(settings.namespace), of.topic
     offsets = {TopicPartition(topic, each.partition): each.to for each in plan.changes}
-    if not offsets:
-        return
     store = await read_store(redis, keys)
     telling = "" if store is None else store.tell()
-    await set_offsets(connection_of(settings), of.group, offsets, metadata=telling)  # 3
+    if offsets:
+        await set_offsets(connection_of(settings), of.group, offsets, metadata=telling)  # 3
     for each in plan.changes:  # 4
         await lower_committed(redis, keys, topic, each.partition, each.to)
         await raise_marks(redis, keys, Position(topic, each.partition, claimed=each.to, committed=each.to))
+    for each in plan.partitions:
+        # They may lie behind a cut, also where the offset need not move. The lanes learn others.
+        await forget_witnesses(redis, keys, topic, each.partition)
 
 
 async def _require_identity(settings: Settings, of: Source, redis: Redis, keys: Keys) -> None:
@@ -213,7 +236,7 @@ async def _targets(
     match place:
         case FromMarks():
             return most
-        case FromBeginning():
+        case FromCut() | FromBeginning():
             extents = await scanner.extents(served)
             return {each: min(extents[each].start, most[each]) for each in served}
         case FromOffset(offset=offset):

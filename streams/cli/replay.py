@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     "--replay-from",
     "place",
     required=True,
-    metavar="marks|beginning|OFFSET|TIME",
-    help="marks: where commits ended. OFFSET: with --partition. TIME: such as 2026-11-29T18:00:00Z.",
+    metavar="marks|cut|beginning|OFFSET|TIME",
+    help="marks: where commits ended. cut: where a topic that lost its end has records that were not decided."
+    " OFFSET: with --partition. TIME: such as 2026-11-29T18:00:00Z.",
 )
 @of_flag("Whose offsets; dispatch: those of the effects, to marks alone.", "dispatch")
 @click.option("--partition", type=click.IntRange(min=0), help="This partition alone.")
@@ -45,7 +46,8 @@ def command(
     """Set the workers' offsets back, while no worker runs.
 
     `--replay-from marks` goes on where commits ended and emits nothing again: the remedy for offsets that were reset
-    or deleted. Any other place decides inputs a second time and EMITS THEM AGAIN under their old idempotency keys:
+    or deleted. `--replay-from cut` goes on at the first input that was not decided: the remedy for a topic that lost
+    its end. Any other place decides inputs a second time and EMITS THEM AGAIN under their old idempotency keys:
     it says how many, and without --yes it does nothing else.
     """
     quiet_libraries()
@@ -63,10 +65,12 @@ def command(
 
 def parse_place(text: str) -> ReplayFrom:
     """Raises `CommandError`."""
-    from ticketgate.streams.replay import FromBeginning, FromMarks, FromOffset, FromTime
+    from ticketgate.streams.replay import FromBeginning, FromCut, FromMarks, FromOffset, FromTime
 
     if text == "marks":
         return FromMarks()
+    if text == "cut":
+        return FromCut()
     if text == "beginning":
         return FromBeginning()
     if text.isascii() and text.isdigit() and len(text) < 19:
@@ -75,7 +79,7 @@ def parse_place(text: str) -> ReplayFrom:
         return FromTime(parse_rfc3339(text))
     except ValueError as err:
         raise CommandError(
-            f"--replay-from: {text!r} must be marks, beginning, an offset or a time such as 2026-11-29T18:00:00Z"
+            f"--replay-from: {text!r} must be marks, cut, beginning, an offset or a time such as 2026-11-29T18:00:00Z"
         ) from err
 
 

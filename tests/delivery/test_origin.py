@@ -85,7 +85,6 @@ def make_anew(gate: Deployment) -> None:
 
 
 class TestTopicMadeAnew:
-    @pytest.mark.xfail(strict=True)
     def test_it_is_refused_and_no_replay_passes_over_anything(self, deploy: NewGate) -> None:
         gate = deploy()
         gate.send(ticket(each) for each in named("old", 243))
@@ -109,7 +108,6 @@ class TestTopicMadeAnew:
         gate.start_worker(**other)
         assert decided(gate, 543) == Counter([*named("old", 243), *new])
 
-    @pytest.mark.xfail(strict=True)
     def test_a_running_worker_finds_it(self, deploy: NewGate) -> None:
         gate = deploy()
         gate.send(ticket(each) for each in named("old", 20))
@@ -123,7 +121,6 @@ class TestTopicMadeAnew:
         refusal(worker, "topic_made_anew")
 
 
-@pytest.mark.xfail(strict=True)
 @pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
 @pytest.mark.parametrize("is_running", [False, True])
 def test_a_topic_that_lost_its_end_is_refused_and_the_remedy_decides_what_is_new(

@@ -160,7 +160,7 @@ class TestADeliberateReplay:
         assert "would be passed over" in refusals[0].stderr
         assert "name it with --partition" in refusals[1].stderr
         assert "choose one of 0 to 1" in refusals[2].stderr
-        assert "must be marks, beginning, an offset or a time" in refusals[3].stderr
+        assert "must be marks, cut, beginning, an offset or a time" in refusals[3].stderr
 
     def test_while_workers_run_it_is_refused(self, gate: Deployment) -> None:
         decide_in_batches(gate)

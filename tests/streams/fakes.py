@@ -17,6 +17,7 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.claims import Claim, ClaimResult, Collision, Duplicate, Owned
 from ticketgate.store.tokens import LaneToken
 from ticketgate.store.underway import UnderWay
+from ticketgate.store.witnesses import Witness
 from ticketgate.streams.transaction import Outgoing
 
 SOURCE = TopicPartition("tickets", 0)
@@ -204,6 +205,7 @@ class FakeClaims:
         token: LaneToken,
         claimed: int,
         under_way: UnderWay | None = None,
+        witness: Witness | None = None,
     ) -> tuple[ClaimResult, ...]:
         results = [self.one(claim) for claim in claims]
         for place, result in enumerate(results):
@@ -215,7 +217,7 @@ class FakeClaims:
             await self.under_ways.note(token, under_way)
         return tuple(results)
 
-    async def mark_committed(self, token: LaneToken, offset: int) -> None:
+    async def mark_committed(self, token: LaneToken, offset: int, witness: Witness | None = None) -> None:
         self.marks.append(("committed", offset))
 
     def one(self, claim: Claim) -> ClaimResult:

@@ -15,6 +15,7 @@ from ticketgate.codecs import Effect, decode_receipt
 from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.tokens import LaneToken
+from ticketgate.store.witnesses import Witness
 from ticketgate.streams import second_look
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.effect_taker import EffectTaker, KeyLeft
@@ -36,7 +37,7 @@ async def now() -> datetime:
     return datetime(2026, 9, 1, tzinfo=UTC)
 
 
-async def mark(token: LaneToken, offset: int) -> None:
+async def mark(token: LaneToken, offset: int, witness: Witness | None) -> None:
     """Nothing reads it here."""
 
 

@@ -103,6 +103,9 @@ class Scene:
         offset = committed if committed is not None else self.start
         return Start(offset, TOKEN, self.care or Care(offset))
 
+    async def verify(self, *_: Any) -> None:
+        """Stands in for Opening."""
+
     async def pass_over(self, batch: UnreadableBatch, **_: Any) -> int:
         """Stands in for PassingOver: nobody ordered it."""
         raise batch

@@ -10,6 +10,7 @@ from aiokafka.errors import KafkaConnectionError, MessageSizeTooLargeError
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ticketgate.store.claims import ClaimsContested
+from ticketgate.store.witnesses import Witness
 from ticketgate.streams.care import Care
 from ticketgate.streams.careful import CarefulTaker
 from ticketgate.streams.floor import Floor
@@ -25,6 +26,10 @@ from ticketgate.streams.unknown_errors import InvalidRecord
 from .fakes import SOURCE, TOKEN, FakeConsumer, FakeOutput, FakeUnderWays
 
 MOST = 8
+
+
+async def verified(_: Witness) -> None:
+    """The topic has what it had."""
 
 
 class Partition:
@@ -56,6 +61,7 @@ class Partition:
             floor=self.floor,
             taker=self,
             pace=Pace(MOST, size=size),
+            verify=verified,
         )
         self.tries = 0
 
