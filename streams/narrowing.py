@@ -70,7 +70,8 @@ def cause_of(error: BaseException) -> Cause | None:
             pass
         case _ if handling(error).cause == "other":
             return Cause("fault", _origin(error), blames=True, remedy=_FAULT_REMEDY)
-    if handling(error).cause == "timeout":
+    # A quota holds requests up, and one that waits too long is given up unanswered.
+    if handling(error).cause in ("timeout", "unanswered"):
         return Cause("timeout", "", blames=False, remedy="")
     return None
 
