@@ -8,6 +8,7 @@ gives up and a kernel short of memory do; UNREADABLE ends it while the ticket is
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 import time
@@ -22,6 +23,7 @@ from ticketgate.streams import intake, preflight
 from ticketgate.streams.cli import main
 
 SLOW_S = 0.25
+log = logging.getLogger(__name__)
 
 
 class FaultyScorer:
@@ -36,6 +38,7 @@ class FaultyScorer:
         texts = [str(ticket.state) for ticket in tickets]
         end_for(" ".join(texts))
         if any("HANG" in text for text in texts):
+            log.warning("HANG under way")
             while True:
                 time.sleep(1)
         if any("FLAKY" in text for text in texts) and not self.has_raised:
