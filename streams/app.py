@@ -30,12 +30,14 @@ from ticketgate.agents.decide import Decision
 from ticketgate.codecs.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.model_decider import ModelDecider
+from ticketgate.streams.overdue import Step, Steps
 from ticketgate.streams.preflight import (
     STARTUP_ERRORS,
     open_decider,
     require_funnel,
     require_policy_path,
 )
+from ticketgate.streams.process_watch import end_within
 from ticketgate.streams.reload import PolicyReload
 from ticketgate.streams.runner import Runner
 from ticketgate.streams.serving import open_systemone
@@ -46,6 +48,11 @@ log = logging.getLogger(__name__)
 
 # Batches that may wait for the agent; a lane that finds it full waits, and takes nothing meanwhile.
 CHANNEL_SIZE = 16
+# After the grace of a drain, the most that leaving the groups and closing may take. Lanes that are cut short take 8 s
+# of it at most (assignment.py); the rest is Faust's.
+STOP_BOUND_S = 10.0
+# Beyond the time that deciding one batch may take: the agent did not answer, and will not.
+DECIDE_MARGIN_S = 60.0
 # How often a start looks whether the agent has subscribed to its channel.
 SUBSCRIBER_POLL_S = 0.01
 
@@ -66,17 +73,27 @@ class Batch:
 
 
 class ChannelDecider:
-    """The lanes' port to the agent."""
+    """The lanes' port to the agent, which decides one batch after the other, each within `timeout_s`."""
 
-    def __init__(self, channel: Any, decider: ModelDecider) -> None:
+    def __init__(self, channel: Any, decider: ModelDecider, *, steps: Steps, timeout_s: float) -> None:
         self._channel = channel
         self._decider = decider
+        self._steps = steps
+        self._limit_s = timeout_s + DECIDE_MARGIN_S
+        self._waiting: set[Step] = set()
 
     async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
         """Put the tickets on the channel as one event and wait for the agent."""
         batch = Batch(tickets, asyncio.get_running_loop().create_future())
-        await self._channel.send(value=batch)
-        return await batch.decisions
+        with self._steps.step("deciding", limit_s=self._limit_s) as step:
+            self._waiting.add(step)
+            try:
+                await self._channel.send(value=batch)
+                return await batch.decisions
+            finally:
+                self._waiting.discard(step)
+                # It is another's turn.
+                self._steps.renew(*self._waiting)
 
     def refuse(self, stage: Stage, reasons: Sequence[str]) -> Decision:
         """A decision for review without inference."""
@@ -89,7 +106,7 @@ class Deciding:
     Raises what opening the policy or the scorer raises.
     """
 
-    def __init__(self, app: faust.App, settings: Settings, telemetry: Telemetry) -> None:
+    def __init__(self, app: faust.App, settings: Settings, telemetry: Telemetry, steps: Steps) -> None:
         self._model = open_decider(settings, telemetry)
         self._channel: Any = app.channel(maxsize=CHANNEL_SIZE)
         self._reload = PolicyReload(
@@ -101,7 +118,9 @@ class Deciding:
         )
         self._endpoint = open_systemone(settings, self._model.scorer)
         self.routes = self._endpoint.routes
-        self.decider = ChannelDecider(self._channel, self._model)
+        self.decider = ChannelDecider(
+            self._channel, self._model, steps=steps, timeout_s=settings.scorer_timeout.total_seconds()
+        )
 
         @app.agent(self._channel, name="decide", concurrency=1)
         async def decide_batches(batches: Any) -> None:
@@ -127,7 +146,7 @@ class Deciding:
 
 def create_app(settings: Settings) -> faust.App:
     """The app of one worker process. Raises what opening the policy, the scorer or the funnel file raises."""
-    telemetry = Telemetry()
+    telemetry, steps = Telemetry(), Steps()
     folder = tempfile.mkdtemp(prefix="ticketgate-faust-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     app = faust.App(
@@ -139,12 +158,13 @@ def create_app(settings: Settings) -> faust.App:
         loghandlers=[],
     )
     app.boot_strategy = WithoutKafka(app)
-    deciding = Deciding(app, settings, telemetry) if "decide" in settings.roles else None
+    deciding = Deciding(app, settings, telemetry, steps) if "decide" in settings.roles else None
     runner = Runner(
         settings,
         decider=None if deciding is None else deciding.decider,
         funnel=None if set(settings.roles) == {"decide"} else require_funnel(settings),
         telemetry=telemetry,
+        steps=steps,
         describe=lambda: {} if deciding is None else deciding.describe(),
         routes=() if deciding is None else deciding.routes,
     )
@@ -162,6 +182,7 @@ def create_app(settings: Settings) -> faust.App:
     @app.on_before_shutdown.connect
     async def drain(*_: Any, **__: Any) -> None:
         # Here and not in the service's stop, for Faust stops agents first, and with them the batches under way.
+        end_within(settings.drain_grace.total_seconds() + STOP_BOUND_S)
         _end_at_once_on_a_second_signal()
         await runner.stop()
         if deciding is not None:

@@ -1,7 +1,7 @@
 """One role's place in its group: a consumer, and a lane for each partition that the group assigns to it.
 
-Promise: `run` stays in the group until it is cancelled; a consumer that cannot start, or is no longer let in, is
-made anew, and /readyz says meanwhile that no broker answers, or why it refuses. Source: DESIGN section 4.
+Promise: `run` stays in the group until it is cancelled. A consumer that cannot start, is not let in, or lost its place
+for good is made anew, again and again, and /readyz says meanwhile why and what to do. Source: DESIGN section 4.
 """
 
 from __future__ import annotations
@@ -9,40 +9,42 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.underway import UnderWays
 from ticketgate.streams.assignment import Assignment
 from ticketgate.streams.batch import BatchHung, BatchTaker
-from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.claims_store import ClaimsStore, OtherStore, StoreId, assignor_of
 from ticketgate.streams.conditions import Conditions
 from ticketgate.streams.diagnosis import Diagnosis
 from ticketgate.streams.floor import Floor
+from ticketgate.streams.group_watch import GroupWatch
 from ticketgate.streams.handover import HandOver
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
-from ticketgate.streams.kafka_refusal import find_refusal
-from ticketgate.streams.lane import REFUSAL_RETRY_S, Lane
+from ticketgate.streams.lane import REFUSAL_RETRY_S, STEP_LIMIT_S, Lane
 from ticketgate.streams.membership import Membership
 from ticketgate.streams.opening import Opening
+from ticketgate.streams.outside import Outside, find_reason, told
+from ticketgate.streams.overdue import Steps
 from ticketgate.streams.pace import pace_for
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.readiness import Readiness
-from ticketgate.streams.recovery import Action, LaneFault, handling
+from ticketgate.streams.recovery import Action, handling, may_hide_refusal
 from ticketgate.streams.roles import RoleTerms
-from ticketgate.streams.settings import Settings, SettingsError
+from ticketgate.streams.settings import Settings
 from ticketgate.streams.telemetry import Telemetry
-from ticketgate.streams.topics import TopicMissing, require_topic
+from ticketgate.streams.topics import require_topic
 from ticketgate.streams.transaction import OffsetCommit, Output, Transactions, transactional_id
 from ticketgate.streams.watching import watch_conditions
+from ticketgate.streams.within import within
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +52,14 @@ log = logging.getLogger(__name__)
 REBALANCE_TIMEOUT_MS = 30_000
 # aiokafka asks every 5 minutes, and a partition that was added is not served before.
 METADATA_MAX_AGE_MS = 60_000
-# A consumer that could not start tries again after this.
-START_RETRY_S = 1.0
-# How often it is looked whether a consumer has lost its group's coordinator because the broker refuses it.
-WATCH_S = 5.0
+# aiokafka's own limit on members that nobody polls for. Nobody needs it here: the watch polls for idle lanes and busy
+# ones alike, and what hangs ends the process (overdue.py). It is the client's alone, and the most that it takes.
+MAX_POLL_INTERVAL_MS = 2**31 - 1
+# A start asks each bootstrap server in turn; one that is silent is given up after 40 s.
+START_TIMEOUT_S = 90.0
+# The first wait before a new consumer and the longest.
+RETRY_FIRST_S = 1.0
+RETRY_MOST_S = 5.0
 # A broker that is gone makes aiokafka's consumer try for ever to leave its group.
 CONSUMER_STOP_TIMEOUT_S = 5.0
 
@@ -73,6 +79,7 @@ class LaneParts:
     passing: PassingOver
     telemetry: Telemetry
     readiness: Readiness
+    steps: Steps
     on_hang: Callable[[TopicPartition, BatchHung], Awaitable[None]]
 
 
@@ -86,6 +93,7 @@ class Consuming:
         self._parts = parts
         self._conditions = Conditions(parts.settings, terms, hand_over=parts.hand_over)
         self._consumer: AIOKafkaConsumer | None = None
+        self._membership: Membership | None = None
         self._assignment: Assignment | None = None
         self._excluded: OtherStore | None = None
         self._positions: dict[TopicPartition, int] = {}
@@ -102,15 +110,16 @@ class Consuming:
         if self._assignment is not None:
             await self._assignment.drain(grace_s)
 
-    async def run(self) -> None:
+    async def run(self) -> NoReturn:
         """Join the group, and stay until cancelled."""
+        failures = 0
         while True:
+            self._membership = None
             try:
                 await self._stay()
-            except (KafkaError, OSError, SettingsError) as err:
-                await self._wait_after(err)
-            except (LaneFault, RedisError, Unreachable) as err:
-                await self._wait_outside(err)
+            except Exception as err:  # noqa: BLE001 - whatever ended it, a new consumer may be let in
+                failures = 1 if self._was_member else failures + 1
+                await self._wait_after(err, failures)
 
     async def watch_conditions(self) -> None:
         """Look again and again whether the lanes may go on, until cancelled."""
@@ -122,14 +131,20 @@ class Consuming:
             interval_s=self._parts.settings.condition_interval.total_seconds(),
         )
 
-    async def _stay(self) -> None:
-        """Returns never. Raises aiokafka's errors and OSError before a lane began, and `SettingsError`."""
+    @property
+    def _was_member(self) -> bool:
+        return self._membership is not None and self._membership.heard_at is not None
+
+    async def _stay(self) -> NoReturn:
+        """Raises whatever keeps it from starting, joining or staying."""
         consumer = self._new_consumer(await self._prove_store())
         try:
-            await consumer.start()
-            # It would join with nothing to serve, and be content.
-            await require_topic(consumer._client, self.terms.source)
+            with self._step("starting"):
+                await within(START_TIMEOUT_S, consumer.start())
+                # It would join with nothing to serve, and be content.
+                await within(START_TIMEOUT_S, require_topic(consumer._client, self.terms.source))
             self._consumer = consumer
+            self._membership = membership = Membership(consumer, self.terms.source)
             self._positions = {}
             self._assignment = Assignment(
                 consumer,
@@ -137,14 +152,15 @@ class Consuming:
                 telemetry=self._parts.telemetry,
                 readiness=self._parts.readiness,
                 topic=self.terms.source,
-                on_assigned=lambda: self._parts.readiness.work(self._part),
+                on_assigned=self._joined,
             )
             self._parts.readiness.wait(self._part, "joining the group")
             consumer.subscribe([self.terms.source], listener=self._assignment)
-            await self._watch(Membership(consumer))
+            await self._new_watch(membership).run()
         finally:
-            await self.drain(0)
-            await _stop_consumer(consumer)
+            with self._step("leaving"):
+                await self.drain(0)
+                await _stop_consumer(consumer)
 
     async def _prove_store(self) -> StoreId:
         """That this worker uses the claims of the group's others, before it joins them. Raises what `prove` raises."""
@@ -158,34 +174,45 @@ class Consuming:
         """The group's leader gave this worker nothing, since it uses another claims store."""
         self._excluded = OtherStore(self.terms.group, self._parts.store.current, theirs)
 
-    async def _wait_outside(self, err: Exception) -> None:
-        how = handling(err)
-        remedy = f"; {how.remedy}" if how.remedy else ""
-        self._parts.readiness.wait(self._part, f"{how.cause}: {err}{remedy}")
-        log.warning("not joining group %s (%s): %s%s", self.terms.group, how.cause, err, remedy)
-        await asyncio.sleep(REFUSAL_RETRY_S if how.action is Action.REFUSE else START_RETRY_S)
+    def _require_accepted(self) -> None:
+        if self._excluded is not None:
+            raise self._excluded
 
-    async def _watch(self, membership: Membership) -> None:
-        """Raise what keeps a consumer out that was let in before: of itself it would try for ever, and an idle lane
-        would not notice."""
-        while True:
-            await asyncio.sleep(WATCH_S)
-            if self._excluded is not None:
-                raise self._excluded
-            if not membership.has_coordinator and (refusal := await find_refusal(self._kafka)):
-                raise refusal
+    def _step(self, what: str) -> AbstractContextManager[object]:
+        return self._parts.steps.step(f"group {self.terms.group}: {what}", limit_s=STEP_LIMIT_S)
 
-    async def _wait_after(self, err: Exception) -> None:
-        refusal = err if isinstance(err, (SettingsError, TopicMissing)) else await find_refusal(self._kafka)
-        if refusal is None:
-            self._parts.readiness.wait(self._part, f"no broker answers at {self._kafka}")
-            log.warning("cannot consume from %s: %r; trying again", self._kafka, err)
-            await asyncio.sleep(START_RETRY_S)
-            return
-        how = handling(refusal)
-        self._parts.readiness.wait(self._part, f"{how.cause}: {refusal}; {how.remedy}")
-        log.error("cannot consume (%s): %s; %s", how.cause, refusal, how.remedy)
-        await asyncio.sleep(REFUSAL_RETRY_S)
+    def _joined(self) -> None:
+        if self._membership is not None:
+            self._membership.joined()
+        self._parts.readiness.work(self._part)
+
+    def _new_watch(self, membership: Membership) -> GroupWatch:
+        return GroupWatch(
+            membership,
+            group=self.terms.group,
+            session_s=self._parts.settings.session_timeout.total_seconds(),
+            rebalance_s=REBALANCE_TIMEOUT_MS / 1000,
+            find_reason=partial(find_reason, self._kafka, self.terms.group),
+            on_known=lambda: self._parts.readiness.work(self._part),
+            on_unknown=self._tell,
+            check=self._require_accepted,
+        )
+
+    def _tell(self, err: Exception) -> None:
+        """Say in /readyz, and in the log, why this worker is not in its group."""
+        how, what = handling(err), told(err, self.terms.group)
+        self._parts.readiness.wait(self._part, what)
+        level = logging.ERROR if how.action is Action.REFUSE else logging.WARNING
+        log.log(level, "not in group %s: %s", self.terms.group, what, extra={"cause": how.cause})
+
+    async def _wait_after(self, err: Exception, failures: int) -> None:
+        if may_hide_refusal(handling(err)) or isinstance(err, Outside):
+            err = await find_reason(self._kafka, self.terms.group) or err
+        self._tell(err)
+        if handling(err).action is Action.REFUSE:
+            await asyncio.sleep(REFUSAL_RETRY_S)
+        else:
+            await asyncio.sleep(min(RETRY_MOST_S, RETRY_FIRST_S * 2 ** min(failures - 1, 10)))
 
     def _new_consumer(self, store: StoreId) -> AIOKafkaConsumer:
         settings = self._parts.settings
@@ -204,12 +231,11 @@ class Consuming:
             rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
             # How late a partition that was added is served.
             metadata_max_age_ms=METADATA_MAX_AGE_MS,
-            max_poll_interval_ms=self.terms.poll_interval_ms,
+            max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
         )
 
     def _new_lane(self, source: TopicPartition) -> Lane:
-        parts, consumer = self._parts, self._require_consumer()
-        membership = Membership(consumer)
+        parts, (consumer, membership) = self._parts, self._require_consumer()
         return Lane(
             source,
             consumer=consumer,
@@ -233,6 +259,7 @@ class Consuming:
             pace=pace_for(self.terms.batch_size, hang_s=self.terms.hang_s),
             positions=self._positions,
             readiness=parts.readiness,
+            steps=parts.steps,
             is_member=membership.is_member,
             diagnose=Diagnosis(self._kafka, parts.redis).of,
             on_hang=parts.on_hang,
@@ -257,16 +284,15 @@ class Consuming:
             **common,
         )
 
-    def _require_consumer(self) -> AIOKafkaConsumer:
-        if self._consumer is None:
+    def _require_consumer(self) -> tuple[AIOKafkaConsumer, Membership]:
+        if self._consumer is None or self._membership is None:
             raise RuntimeError("no consumer: a lane was asked for before the group was joined")
-        return self._consumer
+        return self._consumer, self._membership
 
 
 async def _stop_consumer(consumer: AIOKafkaConsumer) -> None:
     try:
-        async with asyncio.timeout(CONSUMER_STOP_TIMEOUT_S):
-            await consumer.stop()
+        await within(CONSUMER_STOP_TIMEOUT_S, consumer.stop())
     except (KafkaError, OSError, TimeoutError) as err:
         log.debug("the consumer did not stop cleanly: %r", err)
 

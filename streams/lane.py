@@ -26,6 +26,7 @@ import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AbstractContextManager
 from functools import partial
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -36,6 +37,7 @@ from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.careful import CarefulTaker
 from ticketgate.streams.floor import Floor
 from ticketgate.streams.opening import Opening, Start
+from ticketgate.streams.overdue import Steps
 from ticketgate.streams.pace import Pace
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.passing import PassingOver
@@ -54,6 +56,11 @@ BACK_OFF_FIRST_S = 0.2
 BACK_OFF_MOST_S = 5.0
 # Redis may be what ails, and a lane must end all the same: the group waits for it, and a hung process must go.
 NOTE_TIMEOUT_S = 2.0
+# A step that takes longer hangs, and ends the process (overdue.py): each limit is longer than all that bounds what is
+# done in the step. What a taker waits for has limits of its own, the scorer's among them (app.py); the lane's is for
+# what none of them reaches.
+STEP_LIMIT_S = 300.0
+TAKE_LIMIT_S = 3600.0
 # How often a refused lane looks whether a person mended what it refused for.
 REFUSAL_RETRY_S = 10.0
 
@@ -87,6 +94,7 @@ class Lane:
         pace: Pace,
         positions: MutableMapping[TopicPartition, int],
         readiness: Readiness,
+        steps: Steps,
         is_member: Callable[[], Awaitable[bool]],
         diagnose: Callable[[Exception], Awaitable[Exception]],
         on_hang: Callable[[TopicPartition, BatchHung], Awaitable[None]],
@@ -117,6 +125,7 @@ class Lane:
         self._under_ways = under_ways
         self._telemetry = telemetry
         self._readiness = readiness
+        self._steps = steps
         self._is_member = is_member
         self._diagnose = diagnose
         self._on_hang = on_hang
@@ -145,11 +154,13 @@ class Lane:
                 except Exception as err:  # noqa: BLE001 - 7: one way to recover from everything
                     is_stuck = self._next_offset == began_at and not self._pieces.is_narrowing
                     failures = failures + 1 if is_stuck else 1
-                    await self._recover(err, failures)
+                    with self._step("recovering"):
+                        await self._recover(err, failures)
         finally:
             self._stands_before(None)
-            await self._withdraw()
-            await self._output.close()
+            with self._step("closing"):
+                await self._withdraw()
+                await self._output.close()
 
     @property
     def care(self) -> str:
@@ -173,7 +184,9 @@ class Lane:
         task = asyncio.current_task()
         self._serving = task
         try:
-            await self._serve(await self._open())
+            with self._step("opening"):
+                start = await self._open()
+            await self._serve(start)
         except (Exception, asyncio.CancelledError) as err:
             fault, self._interruption = self._interruption, None
             # A step may have turned the cancellation into an error of its own; one that came from elsewhere too counts.
@@ -210,9 +223,11 @@ class Lane:
                 # The cancellation got lost: before Python 3.12 asyncio.wait_for swallows some.
                 raise self._interruption
             try:
-                next_offset = await self._pieces.take_next(self._next_offset, start, self._output)
+                with self._step("taking a piece", limit_s=TAKE_LIMIT_S):
+                    next_offset = await self._pieces.take_next(self._next_offset, start, self._output)
             except UnreadableBatch as batch:
-                next_offset = await self._pass_over(batch, start.token)
+                with self._step("passing over a batch"):
+                    next_offset = await self._pass_over(batch, start.token)
             if next_offset is not None:
                 self._next_offset = next_offset
                 self._stands_before(None)
@@ -231,19 +246,27 @@ class Lane:
         self._unreadable = unreadable
         self._telemetry.unreadable_batch(self.source.topic, self.source.partition, unreadable)
 
+    def _step(self, what: str, *, limit_s: float = STEP_LIMIT_S) -> AbstractContextManager[object]:
+        return self._steps.step(f"{self.name}: {what}", limit_s=limit_s)
+
     async def _recover(self, err: Exception, failures: int) -> None:
         """7. Drop the producer and wait; `run` goes on at 1."""
         err = await self._diagnose(err)
         how = handling(err)
         remedy = f"; {how.remedy}" if how.remedy else ""
-        self._readiness.wait(self.name, f"{how.cause}: {err}{remedy}")
+        # A time-out says mostly nothing of itself.
+        self._readiness.wait(self.name, f"{how.cause}: {str(err) or repr(err)}{remedy}")
         self._telemetry.reopened(how.cause)
         if how.action is Action.REFUSE:
             delay = REFUSAL_RETRY_S
-            log.error("%s refuses (%s): %s; %s", self.name, how.cause, err, how.remedy)
+            log.error(
+                "%s refuses (%s): %s; %s", self.name, how.cause, err, how.remedy, extra={"cause": how.cause}
+            )
         else:
             delay = min(BACK_OFF_MOST_S, BACK_OFF_FIRST_S * 2 ** (failures - 1)) * random.uniform(0.5, 1)  # noqa: S311
-            log.warning("%s reopens in %.1f s (%s): %r", self.name, delay, how.cause, err)
+            log.warning(
+                "%s reopens in %.1f s (%s): %r", self.name, delay, how.cause, err, extra={"cause": how.cause}
+            )
         await self._withdraw()
         await self._output.close()
         with contextlib.suppress(TimeoutError):  # the wait is over

@@ -109,7 +109,7 @@ async def require_redis(settings: Settings) -> None:
             "allow the worker's Redis user the commands and keys that deploy/RUNBOOK.md lists",
         ) from err
     except (RedisError, OSError) as err:
-        where = _without_password(settings.redis.get_secret_value())
+        where = without_password(settings.redis.get_secret_value())
         raise Unreachable(
             "TICKETGATE_REDIS", f"no Redis answers at {where} ({err})", "start it, or set its URL"
         ) from err
@@ -128,5 +128,6 @@ def _refuse_kind(mode: str) -> None:
         )
 
 
-def _without_password(url: str) -> str:
+def without_password(url: str) -> str:
+    """Redis' URL without what is secret in it."""
     return url.rsplit("@", 1)[-1].rpartition("://")[2].partition("?")[0]

@@ -104,6 +104,17 @@ _TRANSACTION_TIMEOUT = Handling(
     "transaction_timeout",
     "set TICKETGATE_TRANSACTION_TIMEOUT to at most the broker's transaction.max.timeout.ms",
 )
+_SESSION_REFUSED = Handling(
+    Action.REFUSE,
+    "session_refused",
+    "set TICKETGATE_SESSION_TIMEOUT within the brokers' group.min.session.timeout.ms and group.max.session.timeout.ms",
+)
+_GROUP_SHARED = Handling(
+    Action.REFUSE,
+    "group_shared",
+    "a client that is no ticketgate worker, with another assignor, is in the group that TICKETGATE_GROUP names: end it",
+)
+_GROUP_NAME = Handling(Action.REFUSE, "group_invalid", "set TICKETGATE_GROUP to a name that Kafka takes")
 _NO_TOPIC = Handling(Action.REFUSE, "topic_missing", "run `ticketgate topics create`")
 _TOO_OLD = Handling(
     Action.REFUSE, "broker_too_old", "use Apache Kafka 4.0 or newer, or TICKETGATE_GUARANTEE=at_least_once"
@@ -157,6 +168,9 @@ TABLE: tuple[tuple[type[BaseException], Handling], ...] = (
     (InvalidRecord, _RECORD_REFUSED),
     (kafka.InvalidTimestampError, CLOCK),
     (kafka.InvalidTransactionTimeout, _TRANSACTION_TIMEOUT),
+    (kafka.InvalidSessionTimeoutError, _SESSION_REFUSED),
+    (kafka.InconsistentGroupProtocolError, _GROUP_SHARED),
+    (kafka.InvalidGroupIdError, _GROUP_NAME),
     (kafka.UnsupportedVersionError, _TOO_OLD),
     (kafka.IncompatibleBrokerVersion, _TOO_OLD),
     (kafka.UnknownTopicOrPartitionError, _NO_TOPIC),

@@ -15,12 +15,9 @@ from datetime import timedelta
 
 from ticketgate.streams.settings import Role, Settings, ledger_ttl
 
-# A member that does not poll for so long loses its partitions.
-POLL_INTERVAL_MS = 300_000
 # Effects of one case follow one another, each with its provider's time-out: a batch of them is small, and takes as long
-# as it takes. Heartbeats tell that the worker lives.
+# as it takes.
 EFFECTS_BATCH = 16
-EFFECTS_POLL_INTERVAL_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +37,7 @@ class RoleTerms:
 
     source, outputs: topics. vouching: those of the outputs out of which a rebuild restores what Redis lost.
     retention: for how long the source shall keep its records.
-    batch_size: most records that one transaction takes. poll_interval_ms: longest time that a batch may take.
+    batch_size: most records that one transaction takes.
     hang_s: after so long a batch is taken for a hang; None where none is, and batches may take as long as they take.
     rebuild, replay: the commands that restore what Redis lost, and that set the group's offsets.
     commits_before_acting: the role commits its position before it has got past any record (opening.py).
@@ -53,7 +50,6 @@ class RoleTerms:
     group: str
     retention: timedelta
     batch_size: int
-    poll_interval_ms: int = POLL_INTERVAL_MS
     hang_s: float | None
     kept: Kept
     rebuild: str = "claims rebuild"
@@ -102,7 +98,6 @@ def role_terms(role: Role, settings: Settings) -> RoleTerms:
                 group=f"{settings.group}.effects",
                 retention=settings.outputs_retention,
                 batch_size=min(settings.batch_size, EFFECTS_BATCH),
-                poll_interval_ms=EFFECTS_POLL_INTERVAL_MS,
                 hang_s=None,
                 kept=Kept(
                     what="ledger entries",

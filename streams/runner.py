@@ -31,9 +31,14 @@ from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.floor import Floor
 from ticketgate.streams.handover import HandOver
 from ticketgate.streams.leavings import withdraw_forever
+from ticketgate.streams.overdue import Steps
 from ticketgate.streams.passing import PassingOver
+from ticketgate.streams.preflight import without_password
+from ticketgate.streams.process_watch import ProcessWatch, end_if_failed, end_now
 from ticketgate.streams.readiness import SCORER, Readiness
 from ticketgate.streams.records import RecordWriter, output_topics
+from ticketgate.streams.redis_watch import PART as REDIS
+from ticketgate.streams.redis_watch import watch_redis
 from ticketgate.streams.roles import role_terms
 from ticketgate.streams.settings import Role, Settings
 from ticketgate.streams.takers import TakerParts, decide_taker, propose_taker
@@ -57,13 +62,15 @@ class Runner:
         decider: Decider | None,
         funnel: FunnelFile | None,
         telemetry: Telemetry,
+        steps: Steps,
         describe: Callable[[], dict[str, object]],
         routes: Iterable[web.AbstractRouteDef] = (),
     ) -> None:
         """`decider`: for the role `decide`. `funnel`: for the others. `routes`: further pages of the web port, beside
         health and metrics."""
         self._settings = settings
-        self._readiness = Readiness()
+        self._readiness = Readiness(REDIS)
+        self._watch = ProcessWatch(steps)
         guard, self._url = ServerGuard(), settings.redis.get_secret_value()
         self._redis = connect(self._url, timeout=settings.redis_timeout, guard=guard)
         keys = Keys(settings.namespace)
@@ -122,6 +129,7 @@ class Runner:
             ),
             telemetry=telemetry,
             readiness=self._readiness,
+            steps=steps,
             on_hang=self._end_hung,
         )
         self._decider = decider
@@ -149,15 +157,21 @@ class Runner:
             )
         beside = self._open_roles()
         await self._web.start()
-        self._tasks = [
-            asyncio.create_task(role.run(), name=f"consume {role.terms.source}") for role in self._roles
-        ]
-        self._tasks += [
-            asyncio.create_task(role.watch_conditions(), name=f"watch conditions of {role.terms.source}")
-            for role in self._roles
-        ]
-        self._tasks += [asyncio.create_task(run(), name="reconcile") for run in beside]
-        self._tasks.append(asyncio.create_task(withdraw_forever(self._under_ways), name="withdraw"))
+        for role in self._roles:
+            self._run(role.run(), name=f"consume {role.terms.source}")
+            self._run(role.watch_conditions(), name=f"watch conditions of {role.terms.source}")
+        for run in beside:
+            self._run(run(), name="reconcile")
+        self._run(withdraw_forever(self._under_ways), name="withdraw")
+        where = without_password(self._settings.redis.get_secret_value())
+        self._run(watch_redis(self._redis, self._readiness, where=where), name="watch redis")
+        self._run(self._watch.run(), name="watch the process")
+
+    def _run(self, work: Coroutine[None, None, None], *, name: str) -> None:
+        """Have something run beside all else, until `stop`."""
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(end_if_failed)
+        self._tasks.append(task)
 
     def _open_roles(self) -> list[Callable[[], Coroutine[None, None, None]]]:
         """Open what each role needs, in the loop that it runs in; what runs beside the lanes."""
@@ -185,7 +199,8 @@ class Runner:
         self._roles.append(Consuming(role_terms(role, self._settings), taker=taker, parts=self._lane_parts))
 
     async def stop(self) -> None:
-        """Drain the lanes within the grace, leave the groups, close."""
+        """Drain the lanes within the grace, leave the groups, close. Who calls it bounds it: a client that is to say
+        good-bye to a broker that is away may take long."""
         self._readiness.wait("worker", "stopping")
         grace_s = self._settings.drain_grace.total_seconds()
         await asyncio.gather(*(role.drain(grace_s) for role in self._roles))
@@ -203,8 +218,7 @@ class Runner:
         log.error(
             "lane %s:%d: %s; ending, for a successor to take over", source.topic, source.partition, hung
         )
-        logging.shutdown()
-        os._exit(EXIT_HUNG)
+        end_now(EXIT_HUNG)
 
     def _tell(self) -> dict[str, object]:
         lanes = [lane for role in self._roles for lane in role.lanes]

@@ -1,8 +1,9 @@
 """`ticketgate worker` with a scorer that misbehaves, for the words that it finds in a ticket.
 
 RAISE raises, NONSENSE gives answers that are none, HANG never returns, FLAKY raises the first time in a process, SLOW
-takes SLOW_S for each. SEGFAULT, EXIT and OOM end the process without a word, as a fault in native code, a library that
-gives up and a kernel short of memory do; UNREADABLE ends it while the ticket is read, before anybody is asked.
+takes SLOW_S for each, LONG takes LONG_S. SEGFAULT, EXIT and OOM end the process without a word, as a fault in native
+code, a library that gives up and a kernel short of memory do; UNREADABLE ends it while the ticket is read, before
+anybody is asked.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ticketgate.streams import intake, preflight
 from ticketgate.streams.cli import main
 
 SLOW_S = 0.25
+LONG_S = 10
 log = logging.getLogger(__name__)
 
 
@@ -41,6 +43,8 @@ class FaultyScorer:
             log.warning("HANG under way")
             while True:
                 time.sleep(1)
+        if any("LONG" in text for text in texts):
+            time.sleep(LONG_S)
         if any("FLAKY" in text for text in texts) and not self.has_raised:
             self.has_raised = True
             raise RuntimeError("once")

@@ -1,5 +1,5 @@
 """`ticketgate worker` whose client gives its place in the group up after seconds without a poll, where real ones take
-minutes; POLL_INTERVAL_S says after how many."""
+minutes; POLL_INTERVAL_S says after how many. Its scorer is faulty_worker.py's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from ticketgate.streams import consuming
-from ticketgate.streams.cli import main
+
+from tests.delivery.faulty_worker import main
 
 POLL_INTERVAL_S = 4.0
 

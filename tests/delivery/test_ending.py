@@ -19,9 +19,6 @@ from .policies import FIXED_ANSWERS, SEED_POLICY
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 
-untold = pytest.mark.xfail(
-    strict=True, reason="an idle worker does not notice, and the client logs without a limit"
-)
 SETTINGS = {
     "POLICY": str(SEED_POLICY),
     "SCORER": f"fixed:{FIXED_ANSWERS}",
@@ -47,7 +44,6 @@ def waits(state: dict[str, Any]) -> bool:
     return state.get("ready") is False
 
 
-@pytest.mark.xfail(strict=True, reason="the scorer's thread is waited for")
 def test_a_worker_whose_scorer_hangs_ends(gate: Deployment) -> None:
     worker = gate.start_worker(program=faulty_worker.__file__, SCORER_TIMEOUT="10m")
     worker.wait_ready()
@@ -62,7 +58,7 @@ def test_a_worker_whose_scorer_hangs_ends(gate: Deployment) -> None:
 FAULTS: dict[str, Callable[[Part], None]] = {"dead": Part.kill, "frozen": Part.pause}
 
 
-@pytest.mark.parametrize("load", [pytest.param(0, id="idle", marks=untold), pytest.param(200, id="at work")])
+@pytest.mark.parametrize("load", [0, 200], ids=["idle", "at work"])
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_a_worker_whose_redis_is_away_ends(
     gate: Deployment, valkey: Valkey, fault: Callable[[Part], None], load: int
@@ -76,9 +72,7 @@ def test_a_worker_whose_redis_is_away_ends(
     assert worker.stop(WAIT_S) == 0
 
 
-@pytest.mark.parametrize(
-    "load", [pytest.param(0, id="idle", marks=untold), pytest.param(2_000, id="at work")]
-)
+@pytest.mark.parametrize("load", [pytest.param(0, id="idle"), pytest.param(2_000, id="at work")])
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_a_worker_whose_broker_is_away_ends(
     own_kafka: Kafka, valkey: Valkey, tmp_path: Path, fault: Callable[[Part], None], load: int
@@ -105,7 +99,6 @@ def test_a_worker_that_its_group_does_not_let_in_ends(valkey: Valkey, tmp_path: 
         assert worker.stop(WAIT_S) == 0
 
 
-@untold
 def test_an_outage_of_the_broker_is_told_of_in_few_lines(
     own_kafka: Kafka, valkey: Valkey, tmp_path: Path
 ) -> None:

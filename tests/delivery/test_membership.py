@@ -30,8 +30,6 @@ from .policies import FIXED_ANSWERS, SEED_POLICY
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 
-unmended = pytest.mark.xfail(strict=True, reason="only lanes poll, and only some causes are told")
-
 SETTINGS = {
     "policy": str(SEED_POLICY),
     "scorer": f"fixed:{FIXED_ANSWERS}",
@@ -41,6 +39,11 @@ SETTINGS = {
 }
 # Well past the interval after which an impatient client leaves, and a heartbeat beyond.
 PAST_THE_INTERVAL_S = impatient_worker.POLL_INTERVAL_S * 2 + 1
+
+
+@pytest.fixture(autouse=True)
+def _programs_find_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
 
 @pytest.fixture
@@ -73,7 +76,6 @@ def says(*words: str) -> Callable[[dict[str, Any]], bool]:
     )
 
 
-@unmended
 def test_a_standby_that_was_idle_for_long_takes_over(deploy: NewDeployment) -> None:
     gate = deploy(**SETTINGS, partitions="1")
     workers = [start_impatient(gate), start_impatient(gate)]
@@ -88,6 +90,20 @@ def test_a_standby_that_was_idle_for_long_takes_over(deploy: NewDeployment) -> N
     assert len(standby.wait_ready()["lanes"]) == 1
 
 
+def test_a_worker_keeps_its_partition_through_batches_that_take_long(deploy: NewDeployment) -> None:
+    gate = deploy(**SETTINGS, partitions="1")
+    workers = [start_impatient(gate), start_impatient(gate)]
+    workers[0].wait_for(lambda _: are_settled(workers))
+    active, standby = sorted(workers, key=lambda worker: -len(worker.ready()["lanes"]))
+    openings = [each.log().count("opened at offset") for each in (active, standby)]
+
+    gate.send([ticket("T-0", "LONG"), ticket("T-1", "LONG")])
+
+    assert_each_once(gate, 2)
+    assert are_settled(workers)
+    assert [each.log().count("opened at offset") for each in (active, standby)] == openings
+
+
 def are_settled(workers: list[Worker]) -> bool:
     states = [worker.ready() for worker in workers]
     return all(state.get("ready") for state in states) and sorted(len(each["lanes"]) for each in states) == [
@@ -96,7 +112,6 @@ def are_settled(workers: list[Worker]) -> bool:
     ]
 
 
-@unmended
 def test_lanes_open_again_however_long_redis_was_away(deploy: NewDeployment, valkey: Valkey) -> None:
     gate = deploy(**SETTINGS)
     worker = start_impatient(gate)
@@ -113,7 +128,6 @@ def test_lanes_open_again_however_long_redis_was_away(deploy: NewDeployment, val
     assert len(worker.wait_ready()["lanes"]) == 6
 
 
-@unmended
 def test_lanes_open_again_however_long_the_broker_was_away(own_gate: Deployment, own_kafka: Kafka) -> None:
     worker = start_impatient(own_gate)
     worker.wait_ready()
@@ -129,7 +143,6 @@ def test_lanes_open_again_however_long_the_broker_was_away(own_gate: Deployment,
     assert len(worker.wait_ready()["lanes"]) == 6
 
 
-@unmended
 def test_a_worker_refuses_until_lost_claims_are_rebuilt_however_long_that_takes(
     deploy: NewDeployment, valkey: Valkey
 ) -> None:
@@ -153,7 +166,6 @@ def test_a_worker_refuses_until_lost_claims_are_rebuilt_however_long_that_takes(
     assert len(worker.wait_ready()["lanes"]) == 6
 
 
-@unmended
 def test_a_worker_that_may_not_read_its_group_says_so_and_comes_back_by_itself(
     valkey: Valkey, tmp_path: Path
 ) -> None:
@@ -176,7 +188,6 @@ def test_a_worker_that_may_not_read_its_group_says_so_and_comes_back_by_itself(
         assert_each_once(gate, 50)
 
 
-@unmended
 async def test_a_group_with_another_assignor_is_told_of_and_joined_once_that_is_gone(
     deploy: NewDeployment,
 ) -> None:
@@ -204,7 +215,6 @@ async def foreigner_in(gate: Deployment) -> AsyncIterator[None]:
         yield
 
 
-@unmended
 def test_a_session_timeout_that_the_broker_refuses_is_named_and_tried_again(
     own_kafka: Kafka, valkey: Valkey, tmp_path: Path
 ) -> None:
@@ -223,7 +233,6 @@ def test_a_session_timeout_that_the_broker_refuses_is_named_and_tried_again(
         worker.wait_ready()
 
 
-@unmended
 def test_a_dead_broker_is_told_of_by_idle_workers_with_and_without_a_partition(
     own_kafka: Kafka, valkey: Valkey, tmp_path: Path
 ) -> None:
@@ -240,7 +249,6 @@ def test_a_dead_broker_is_told_of_by_idle_workers_with_and_without_a_partition(
         workers[0].wait_for(lambda _: are_settled(workers))
 
 
-@unmended
 @pytest.mark.parametrize("fault", ["kill", "pause"])
 def test_a_redis_that_does_not_answer_is_told_of_by_idle_workers_with_and_without_a_partition(
     deploy: NewDeployment, valkey: Valkey, fault: str

@@ -27,6 +27,7 @@ from ticketgate.streams.kafka_refusal import KafkaRefused
 from ticketgate.streams.lane import Lane
 from ticketgate.streams.narrowing import cause_of
 from ticketgate.streams.opening import Start
+from ticketgate.streams.overdue import Steps
 from ticketgate.streams.pace import Pace
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.readiness import Readiness
@@ -86,6 +87,7 @@ class Scene:
             pace=Pace(2, size=2),
             positions=self.positions,
             readiness=self.readiness,
+            steps=Steps(),
             is_member=self._member,
             diagnose=self._diagnose,
             on_hang=self._on_hang,
