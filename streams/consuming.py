@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, NoReturn
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import KafkaError
 from redis.asyncio import Redis
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
@@ -293,7 +292,7 @@ class Consuming:
 async def _stop_consumer(consumer: AIOKafkaConsumer) -> None:
     try:
         await within(CONSUMER_STOP_TIMEOUT_S, consumer.stop())
-    except (KafkaError, OSError, TimeoutError) as err:
+    except Exception as err:  # noqa: BLE001 - whatever it says at its end, it is not used again
         log.debug("the consumer did not stop cleanly: %r", err)
 
 

@@ -71,13 +71,10 @@ def end_overdue(step: Step) -> NoReturn:
     end_now(EXIT_OVERDUE)
 
 
-def end_if_failed(task: asyncio.Task[None]) -> None:
-    """End, if this task did not end by being cancelled: the worker would go on without what it did, and be ready."""
-    if task.cancelled():
-        return
-    log.error(
-        "%s ended, which it never should: ending, for a successor", task.get_name(), exc_info=task.exception()
-    )
+def end_with(task: asyncio.Task[None]) -> None:
+    """End because this task did, which never should: the worker would go on without what it does, and be ready."""
+    raised = None if task.cancelled() else task.exception()
+    log.error("%s ended, which it never should: ending, for a successor", task.get_name(), exc_info=raised)
     end_now(EXIT_OVERDUE)
 
 

@@ -34,7 +34,7 @@ from ticketgate.streams.leavings import withdraw_forever
 from ticketgate.streams.overdue import Steps
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.preflight import without_password
-from ticketgate.streams.process_watch import ProcessWatch, end_if_failed, end_now
+from ticketgate.streams.process_watch import ProcessWatch, end_now, end_with
 from ticketgate.streams.readiness import SCORER, Readiness
 from ticketgate.streams.records import RecordWriter, output_topics
 from ticketgate.streams.redis_watch import PART as REDIS
@@ -170,7 +170,7 @@ class Runner:
     def _run(self, work: Coroutine[None, None, None], *, name: str) -> None:
         """Have something run beside all else, until `stop`."""
         task = asyncio.create_task(work, name=name)
-        task.add_done_callback(end_if_failed)
+        task.add_done_callback(end_with)
         self._tasks.append(task)
 
     def _open_roles(self) -> list[Callable[[], Coroutine[None, None, None]]]:
@@ -205,6 +205,7 @@ class Runner:
         grace_s = self._settings.drain_grace.total_seconds()
         await asyncio.gather(*(role.drain(grace_s) for role in self._roles))
         for task in self._tasks:
+            task.remove_done_callback(end_with)
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)

@@ -1,7 +1,8 @@
-"""A time limit that holds also for what swallows its cancellation.
+"""A time limit that holds also for what swallows its cancellation, or raises one of its own.
 
 `asyncio.timeout` cancels, and then waits. aiokafka's consumer awaits tasks that take a cancellation for their own end,
-and goes on: one that lost its broker at the wrong moment closed for ever.
+and goes on; or it awaits one that it cancelled itself, and what it raises then passes for the caller's own: a worker
+that lost its broker at the wrong moment never tried to join again.
 """
 
 from __future__ import annotations
@@ -13,8 +14,15 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+class CancelledWithin(Exception):
+    """The work was cancelled, and not by who waits for it."""
+
+
 async def within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns or raises, or TimeoutError after so long. It is then cancelled, and nobody waits for it."""
+    """What `work` returns or raises, or TimeoutError after so long. It is then cancelled, and nobody waits for it.
+
+    A cancellation that comes from inside is `CancelledWithin`.
+    """
     task = asyncio.create_task(work)
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
@@ -25,4 +33,6 @@ async def within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
             task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     if not done:
         raise TimeoutError(f"not done in {seconds:g} s")
+    if task.cancelled():
+        raise CancelledWithin
     return task.result()

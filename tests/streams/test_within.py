@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-from ticketgate.streams.within import within
+from ticketgate.streams.within import CancelledWithin, within
 
 
 async def test_what_swallows_its_cancellation_is_left_behind() -> None:
@@ -32,6 +32,16 @@ async def test_what_it_comes_to_in_time_is_returned_or_raised() -> None:
     assert await within(5, asyncio.sleep(0, "done")) == "done"
     with pytest.raises(ValueError, match="no"):
         await within(5, fails())
+
+
+async def test_a_cancellation_from_inside_is_not_the_callers() -> None:
+    async def awaits_what_it_cancelled() -> None:
+        inner = asyncio.create_task(asyncio.sleep(60))
+        inner.cancel()
+        await inner
+
+    with pytest.raises(CancelledWithin):
+        await within(5, awaits_what_it_cancelled())
 
 
 async def test_who_is_cancelled_while_waiting_cancels_the_work() -> None:
