@@ -13,7 +13,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.codecs.decision import ModelRef
@@ -69,7 +69,7 @@ def end_for(text: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-decode_ticket = intake.decode_ticket
+decode_ticket: Callable[..., Ticket | Malformed] = intake.__dict__["decode_ticket"]
 
 
 def decode(value: bytes, *, max_bytes: int) -> Ticket | Malformed:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -21,6 +22,7 @@ from ticketgate.store.underway import MOST_LEFT, Doing, Left, UnderWay, UnderWay
 from ticketgate.streams.embedded.valkey import Valkey
 
 pytestmark = pytest.mark.redis
+T = TypeVar("T")
 
 TOPIC, PARTITION = "tickets", 0
 
@@ -138,16 +140,22 @@ class UnderWayMachine(RuleBasedStateMachine):
         self.keys = Keys("machine")
         self.under_ways = UnderWays(self.redis, self.keys)
         self.model = Model()
-        self.loop.run(self.redis.flushdb())
+        self.run(self.redis.flushdb())
 
     def teardown(self) -> None:
-        self.loop.run(self.redis.flushdb())
-        self.loop.run(self.redis.aclose())
+        self.run(self.redis.flushdb())
+        self.run(self.redis.aclose())
         self.loop.close()
+
+    def run(self, command: Awaitable[T]) -> T:
+        async def awaited() -> T:
+            return await command
+
+        return self.loop.run(awaited())
 
     @rule(target=lanes, offset=st.integers(0, 8))
     def open(self, offset: int) -> LaneToken:
-        token, left = self.loop.run(open_lane(self.redis, self.keys, offset))
+        token, left = self.run(open_lane(self.redis, self.keys, offset))
         model = self.model
         model.fields = {name: each for name, each in model.fields.items() if each.offsets.stop > offset}
         assert {each.token: each.under_way for each in left} == model.fields
@@ -159,15 +167,15 @@ class UnderWayMachine(RuleBasedStateMachine):
     @rule(lane=lanes, state=STATES)
     def note(self, lane: LaneToken, state: UnderWay) -> None:
         if self.model.holder == lane.value:
-            self.loop.run(self.under_ways.note(lane, state))
+            self.run(self.under_ways.note(lane, state))
             self.model.fields[lane.value] = state
         else:
             with pytest.raises(Superseded):
-                self.loop.run(self.under_ways.note(lane, state))
+                self.run(self.under_ways.note(lane, state))
 
     @rule(lane=lanes)
     def withdraw(self, lane: LaneToken) -> None:
-        self.loop.run(self.under_ways.withdraw(lane))
+        self.run(self.under_ways.withdraw(lane))
         self.model.fields.pop(lane.value, None)
         if self.model.holder == lane.value:
             self.model.holder = None
@@ -175,20 +183,20 @@ class UnderWayMachine(RuleBasedStateMachine):
     @rule(lane=lanes, other=lanes)
     def forget(self, lane: LaneToken, other: LaneToken) -> None:
         if self.model.holder == lane.value:
-            self.loop.run(self.under_ways.forget(lane, [other.value]))
+            self.run(self.under_ways.forget(lane, [other.value]))
             self.model.fields.pop(other.value, None)
         else:
             with pytest.raises(Superseded):
-                self.loop.run(self.under_ways.forget(lane, [other.value]))
+                self.run(self.under_ways.forget(lane, [other.value]))
 
     @rule()
     def lose_everything(self) -> None:
-        self.loop.run(self.redis.flushdb())
+        self.run(self.redis.flushdb())
         self.model = Model()
 
     @invariant()
     def as_modelled(self) -> None:
-        found = self.loop.run(self.redis.hgetall(self.keys.under_way(TOPIC, PARTITION)))
+        found = self.run(self.redis.hgetall(self.keys.under_way(TOPIC, PARTITION)))
         said = {name.decode(): value.decode().removesuffix(" told") for name, value in found.items()}
         assert said == {name: each.encode() for name, each in self.model.fields.items()}
 

@@ -65,7 +65,7 @@ class Partition:
         )
         self.tries = 0
 
-    async def take(self, records: Sequence[Any], *, aside: Mapping[int, str], **_: Any) -> int:
+    async def take(self, records: Sequence[Any], *, aside: Mapping[int, str] = NONE_ASIDE, **_: Any) -> int:
         """Stands in for a taker."""
         self.tries += 1
         if self.bad & ({each.offset for each in records} - aside.keys()):
