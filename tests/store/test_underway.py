@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -196,7 +196,7 @@ class UnderWayMachine(RuleBasedStateMachine):
 
     @invariant()
     def as_modelled(self) -> None:
-        found = self.run(self.redis.hgetall(self.keys.under_way(TOPIC, PARTITION)))
+        found: Mapping[Any, Any] = self.run(self.redis.hgetall(self.keys.under_way(TOPIC, PARTITION)))
         said = {name.decode(): value.decode().removesuffix(" told") for name, value in found.items()}
         assert said == {name: each.encode() for name, each in self.model.fields.items()}
 
