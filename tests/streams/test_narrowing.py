@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ticketgate.store.claims import ClaimsContested
 from ticketgate.store.witnesses import Witness
+from ticketgate.streams.batch import NONE_ASIDE
 from ticketgate.streams.care import Care
 from ticketgate.streams.careful import CarefulTaker
 from ticketgate.streams.floor import Floor
