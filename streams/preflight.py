@@ -6,6 +6,7 @@ Promise: what is wrong is one line that names the setting and the remedy, before
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 from redis.exceptions import NoPermissionError, RedisError
@@ -101,7 +102,7 @@ async def require_redis(settings: Settings) -> None:
         raise SettingsError("TICKETGATE_REDIS", str(err), REDIS_FORMS) from err
     try:
         info = await redis.info()
-        _refuse_kind(str(info.get("redis_mode", "standalone")))
+        _refuse_kind(info)
     except NoPermissionError as err:
         raise SettingsError(
             "TICKETGATE_REDIS",
@@ -117,10 +118,11 @@ async def require_redis(settings: Settings) -> None:
         await redis.aclose()
 
 
-def _refuse_kind(mode: str) -> None:
-    if mode == "cluster":
+def _refuse_kind(info: Mapping[str, object]) -> None:
+    if int(str(info.get("cluster_enabled", 0))):
         raise SettingsError("TICKETGATE_REDIS", CLUSTER, CLUSTER_REMEDY)
-    if mode == "sentinel":
+    # Valkey's name for it, and Redis'.
+    if "sentinel" in (info.get("server_mode"), info.get("redis_mode")):
         raise SettingsError(
             "TICKETGATE_REDIS",
             "it leads to a Sentinel and not to Redis",

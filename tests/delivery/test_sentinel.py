@@ -15,6 +15,8 @@ from ticketgate.store.sentinel import SentinelUrl
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.process import HOST, free_port
 from ticketgate.streams.embedded.valkey import Valkey, _binary
+from ticketgate.streams.preflight import require_redis
+from ticketgate.streams.settings import SettingsError, load_settings
 
 from .deployment import ticket
 from .meddling import redis_call
@@ -111,6 +113,15 @@ def test_a_worker_follows_sentinels_through_a_failover(
         is_decided_once(gate, worker, range(60))
         shown = gate.run("claims", "show", "--ticket", "T-1")
         assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.redis
+async def test_a_sentinels_own_address_is_refused_with_the_form_to_write(watched: Watched) -> None:
+    address = watched.url.removeprefix("redis+sentinel://").partition(",")[0]
+    settings = load_settings(environment={"TICKETGATE_REDIS": f"redis://{address}"}).settings
+
+    with pytest.raises(SettingsError, match="it leads to a Sentinel and not to Redis"):
+        await require_redis(settings)
 
 
 @pytest.mark.parametrize(
