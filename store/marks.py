@@ -18,8 +18,9 @@ from ticketgate.store.tokens import GUARD, LaneToken, superseded
 from ticketgate.store.underway import queue_note, reading
 from ticketgate.store.witnesses import Witness, write_as
 
-# KEYS[1] a mark; ARGV[1] its least value.
+# KEYS[1] a mark, KEYS[2] the server hash; ARGV[1] the mark's least value, ARGV[2] what must stand there, or ''.
 _RAISE = """
+if ARGV[2] ~= '' and redis.call('HGET', KEYS[2], 'id') ~= ARGV[2] then return 0 end
 local found = tonumber(redis.call('GET', KEYS[1]) or '-1')
 if found < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
 return 0
@@ -104,12 +105,16 @@ async def mark_committed(
             await pipeline.execute()
 
 
-async def raise_marks(redis: Redis, keys: Keys, position: Position) -> None:
-    """Raise a partition's marks to `position`: an operator's, while no lane serves it."""
+async def raise_marks(redis: Redis, keys: Keys, position: Position, *, during: str | None = None) -> None:
+    """Raise a partition's marks to `position`: an operator's, while no lane serves it. during: only while this rebuild
+    is the one at work (`servers.Look.known`); one that slept through another has nothing to vouch for."""
     async with redis.pipeline(transaction=True) as pipeline:
-        pipeline.eval(_RAISE, 1, keys.claimed(position.topic, position.partition), position.claimed)
-        if position.committed is not None:
-            pipeline.eval(_RAISE, 1, keys.committed(position.topic, position.partition), position.committed)
+        for name, value in (
+            (keys.claimed(position.topic, position.partition), position.claimed),
+            (keys.committed(position.topic, position.partition), position.committed),
+        ):
+            if value is not None:
+                pipeline.eval(_RAISE, 2, name, keys.server, value, during or "")
         await pipeline.execute()
 
 

@@ -136,8 +136,8 @@ return id
 """
 
 # KEYS and ARGV[1], ARGV[2] as for the lock. ARGV[3] the id that must stand until then ('' for none). ARGV[4] which kind
-# was rebuilt, or ''. Returns 1 if the server was written down, 0 if something else stands there, 2 if keys were evicted
-# while that kind was rebuilt.
+# was rebuilt, or ''. ARGV[5] 1 if the namespace has marks, so that what stood may have been evicted too. Returns 1 if
+# the server was written down, 0 if something else stands there, 2 if keys were evicted while that kind was rebuilt.
 _STAND_ON = f"""
 {_HERE}
 if id ~= ARGV[1] or (redis.call('HGET', KEYS[1], 'id') or '') ~= ARGV[3] then return 0 end
@@ -148,6 +148,9 @@ if ARGV[4] ~= '' and evicted ~= redis.call('HGET', KEYS[1], 'evicted') then retu
 local is_other = before[1] and string.match(before[1], '^[^/]*') ~= string.match(id, '^[^/]*')
 if ARGV[4] == '' and before[1] and ((is_other and evicted ~= '0')
     or (not is_other and evicted ~= before[2] and evicted ~= '0')) then
+  redis.call('HSET', KEYS[1], 'claims', 'evicted', 'ledger', 'evicted')
+end
+if ARGV[4] == '' and not before[1] and ARGV[5] == '1' and evicted ~= '0' then
   redis.call('HSET', KEYS[1], 'claims', 'evicted', 'ledger', 'evicted')
 end
 if ARGV[4] ~= '' then redis.call('HDEL', KEYS[1], ARGV[4]) end
@@ -256,10 +259,10 @@ async def unlock(redis: Redis, keys: Keys, nonce: str) -> None:
     await redis.eval(_UNLOCK, 1, keys.handover, nonce)
 
 
-async def stand_on(redis: Redis, keys: Keys, look: Look, nonce: str) -> bool:
-    """Write down that the namespace stands on this server. False, and nothing written, if the server, or what stood
-    there, is no longer what was looked at, or the lock is no longer the caller's."""
-    return await _stand_on(redis, keys, look, nonce) == 1
+async def stand_on(redis: Redis, keys: Keys, look: Look, nonce: str, *, has_marks: bool = False) -> bool:
+    """Write down that the namespace stands on this server. has_marks: it is not new. False, and nothing written, if the
+    server, or what stood there, is no longer what was looked at, or the lock is no longer the caller's."""
+    return await _stand_on(redis, keys, look, nonce, has_marks=has_marks) == 1
 
 
 async def begin_rebuild(redis: Redis, keys: Keys, kind: Kind, nonce: str) -> Look:
@@ -290,8 +293,10 @@ async def end_rebuild(redis: Redis, keys: Keys, look: Look, kind: Kind) -> None:
         )
 
 
-async def _stand_on(redis: Redis, keys: Keys, look: Look, nonce: str, *, rebuilt: str = "") -> int:
-    arguments = (look.id, nonce, look.known or "", rebuilt)
+async def _stand_on(
+    redis: Redis, keys: Keys, look: Look, nonce: str, *, rebuilt: str = "", has_marks: bool = False
+) -> int:
+    arguments = (look.id, nonce, look.known or "", rebuilt, int(has_marks))
     return int(await redis.eval(_STAND_ON, 2, keys.server, keys.handover, *arguments))
 
 

@@ -135,7 +135,8 @@ async def rebuild_claims(
             )
             for mark in marks:  # 7
                 place = (mark.source.topic, mark.source.partition)
-                await raise_marks(redis, keys, Position(*place, claimed=mark.to, committed=mark.to))
+                position = Position(*place, claimed=mark.to, committed=mark.to)
+                await raise_marks(redis, keys, position, during=closed.known)
             await open_lanes(redis, keys, closed, "claims")  # 8
     return Rebuild(
         outputs=restoring.outputs,

@@ -24,6 +24,7 @@ from typing import Any, cast
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 from ticketgate.store.keys import Keys
 from ticketgate.streams.fencing import partitions_of
 from ticketgate.streams.group import committed_with_metadata, tellings_of_members
@@ -97,7 +98,7 @@ class ClaimsStore:
         members = {
             each for told in await tellings_of_members(connection, group) if (each := StoreId.read(told))
         }
-        here = await read_store(redis, self._keys) or self.current
+        here = await self._here(redis)
         if here is None and not members:
             here = min(committed, key=StoreId.tell) if committed else await make_store(redis, self._keys)
         for theirs in sorted(committed | members, key=StoreId.tell):
@@ -107,6 +108,15 @@ class ClaimsStore:
             raise RuntimeError("a group without a store and with members of one was not refused")
         self.current = here
         return here
+
+    async def _here(self, redis: Redis) -> StoreId | None:
+        try:
+            return await read_store(redis, self._keys) or self.current
+        except RedisError:
+            # A worker that was let in keeps its place while Redis is away; its lanes wait.
+            if self.current is None:
+                raise
+            return self.current
 
 
 async def read_store(redis: Redis, keys: Keys) -> StoreId | None:

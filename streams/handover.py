@@ -112,9 +112,9 @@ class HandOver:
             await self._compare(redis, ordered)  # 3
             everything = [place for places in ordered.values() for place in places]
             await fence_all(settings, redis, keys, everything)  # 4, 5
-            await self._compare(redis, ordered)  # 6
+            has_marks = await self._compare(redis, ordered)  # 6
             await make_store(redis, keys, self._store.current)
-            if not await stand_on(redis, keys, found, nonce):  # 7
+            if not await stand_on(redis, keys, found, nonce, has_marks=has_marks):  # 7
                 raise HandedOverElsewhere
         finally:
             await unlock(redis, keys, nonce)
@@ -127,8 +127,9 @@ class HandOver:
                 len(everything),
             )
 
-    async def _compare(self, redis: Redis, sources: Mapping[Role, Sequence[TopicPartition]]) -> None:
-        """3 and 6. Raises `LaneRefusal` and `OtherStore`."""
+    async def _compare(self, redis: Redis, sources: Mapping[Role, Sequence[TopicPartition]]) -> bool:
+        """3 and 6. Returns whether there is any mark. Raises `LaneRefusal` and `OtherStore`."""
+        has_marks = False
         here = await read_store(redis, self._keys) or self._store.current
         for role, places in sources.items():
             terms = role_terms(role, self._settings)
@@ -141,6 +142,8 @@ class HandOver:
             # The offsets before the marks: a lane that commits in between has raised its marks before.
             marks = await read_all_marks(redis, self._keys, terms.source, [each.partition for each in places])
             require_claims(offsets, marks, terms)
+            has_marks |= any(each.claimed is not None for each in marks.values())
+        return has_marks
 
     async def _require_store(self, redis: Redis) -> None:
         here = await read_store(redis, self._keys)

@@ -85,9 +85,8 @@ async def rebuild_ledger(
     elif closed is not None:
         await wait_for_replicas(redis, keys, replicas=settings.redis_replicas, timeout=settings.redis_timeout)
         for partition, offset in marks.items():  # 8
-            await raise_marks(
-                redis, keys, Position(terms.source, partition, claimed=offset, committed=offset)
-            )
+            position = Position(terms.source, partition, claimed=offset, committed=offset)
+            await raise_marks(redis, keys, position, during=closed.known)
         await open_lanes(redis, keys, closed, "ledger")  # 9
     return LedgerRebuild(
         receipts=last.receipts,

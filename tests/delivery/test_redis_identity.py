@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,24 @@ def test_claims_are_rebuilt_under_a_lane_that_is_deciding(valkey: Valkey, deploy
     assert done.returncode == 0, done.stderr
     gate.wait_for_records(220, "dispatch", "review")
     is_decided_once(gate, worker, range(220))
+
+
+def test_a_lane_that_decides_through_a_rebuild_commits_nothing_on_claims_that_are_gone(
+    valkey: Valkey, deploy_on: NewDeployment
+) -> None:
+    gate = deploy_on(valkey.url)
+    worker = gate.start_worker(program=str(Path(__file__).with_name("faulty_worker.py")))
+    decide(gate, worker, range(4))
+    slow = [ticket(f"S-{n}", "SLOW") for n in range(40)]
+    gate.send(replace(each, key=b"one") for each in slow)
+    gate.wait_for_records(12, "dispatch", "review")
+
+    redis_call(valkey.url, "FLUSHALL")
+    assert gate.run("claims", "rebuild").returncode == 0
+    gate.send(replace(each, key=b"three") for each in slow)
+
+    gate.wait_for_records(44, "dispatch", "review")
+    is_decided_once(gate, worker, range(4))
 
 
 @pytest.mark.parametrize(("policy", "words"), [("compact", "is compacted"), ("delete", "keeps records 1h")])
