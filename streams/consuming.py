@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +29,7 @@ from ticketgate.streams.group_watch import GroupWatch
 from ticketgate.streams.handover import HandOver
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.lane import REFUSAL_RETRY_S, STEP_LIMIT_S, Lane
+from ticketgate.streams.leader_watch import watch_leaders
 from ticketgate.streams.membership import Membership
 from ticketgate.streams.opening import Opening
 from ticketgate.streams.outside import Outside, find_reason, told
@@ -129,6 +130,15 @@ class Consuming:
             part="conditions" if self.terms.role == "decide" else f"conditions {self.terms.source}",
             interval_s=self._parts.settings.condition_interval.total_seconds(),
         )
+
+    async def watch_leaders(self) -> None:
+        """Look again and again whether the brokers that lead the lanes' partitions answer, until cancelled."""
+        part = "leaders" if self.terms.role == "decide" else f"leaders {self.terms.source}"
+        await watch_leaders(self._serving, self._parts.readiness, part=part)
+
+    def _serving(self) -> tuple[AIOKafkaConsumer, Sequence[TopicPartition]] | None:
+        sources = [lane.source for lane in self.lanes]
+        return (self._consumer, sources) if self._consumer is not None and sources else None
 
     @property
     def _was_member(self) -> bool:

@@ -160,6 +160,7 @@ class Runner:
         for role in self._roles:
             self._run(role.run(), name=f"consume {role.terms.source}")
             self._run(role.watch_conditions(), name=f"watch conditions of {role.terms.source}")
+            self._run(role.watch_leaders(), name=f"watch leaders of {role.terms.source}")
         for run in beside:
             self._run(run(), name="reconcile")
         self._run(withdraw_forever(self._under_ways), name="withdraw")

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
 from ticketgate.streams.embedded.kafka import Kafka
@@ -196,6 +197,7 @@ async def _members(bootstrap: str, group: str) -> int:
     client = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await client.start()
     try:
+        described: Any
         (described,) = await client.describe_consumer_groups([group])
     finally:
         await client.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import for_code
@@ -35,7 +36,7 @@ async def _send(bootstrap: str, request: CreateAclsRequest | DeleteAclsRequest) 
     client = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await client.start()
     try:
-        response = await client._send_to_controller(request)
+        response: Any = await client._send_to_controller(request)
     finally:
         await client.close()
     for code, message, *_ in getattr(response, "creation_responses", None) or response.filter_responses:
