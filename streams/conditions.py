@@ -23,6 +23,7 @@ from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.roles import RoleTerms, role_terms
 from ticketgate.streams.settings import Role, Settings, show_duration
 from ticketgate.streams.topics import missing_topics, topic_config
+from ticketgate.streams.verification import check_verification
 from ticketgate.streams.vouching import find_cut, why_not
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,8 @@ class Conditions:
                 "the broker is Apache Kafka 4.3 or newer: unless KAFKA-20734 is mended in it, a transaction may be torn"
                 " apart when all replicas of a partition are down at once; use 4.0 to 4.2, or replication 3"
             )
+        if settings.guarantee == "exactly_once":
+            await check_verification(client)
         identity = namespace_identity(settings, self._terms.role, cluster=broker.cluster)
         await bind_identity(redis, Keys(settings.namespace), identity)
 

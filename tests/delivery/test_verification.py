@@ -42,7 +42,6 @@ def is_refused(state: dict[str, Any]) -> bool:
     return SETTING in str(state.get("waiting", "")) and not state["ready"]
 
 
-@pytest.mark.xfail(strict=True, reason="nobody asks the broker whether it verifies transactions")
 def test_a_broker_that_does_not_verify_transactions_is_refused_at_start_and_while_running(
     own_kafka: Kafka, valkey: Valkey, tmp_path: Path
 ) -> None:
