@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 from ticketgate.streams.embedded.kafka import Kafka, KafkaCluster
 from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.transaction import REQUEST_TIMEOUT_MS
 
 from ..delivery.deployment import Deployment, Worker
+from .network import Network
 
 # Longer than the session of the workers, so that the group gives a frozen worker's partitions away.
 FREEZE_SESSIONS = 1.6
@@ -34,6 +36,8 @@ class Scene:
     retired: list[Worker] = field(default_factory=list)
     """Workers that a fault ended. Any other one that ended did so by itself."""
     crashes: int = 0
+    network: Network | None = None
+    """What lies between the workers and broker and Redis, in a run where that fails too."""
 
     @property
     def running(self) -> list[Worker]:
@@ -101,6 +105,32 @@ def pause_redis(scene: Scene) -> None:
     scene.valkey.resume()
 
 
+def freeze_broker(scene: Scene) -> None:
+    """SIGSTOP of a broker for longer than a request of the workers waits for it, then SIGCONT."""
+    broker = scene.brokers if isinstance(scene.brokers, Kafka) else scene.rng.choice(scene.brokers.nodes)
+    broker.pause()
+    time.sleep(scene.rng.uniform(1.05, 1.3) * REQUEST_TIMEOUT_MS / 1000)
+    broker.resume()
+
+
+def silence_network(scene: Scene) -> None:
+    """Nothing passes, and nobody is told."""
+    _away(scene, Network.silence)
+
+
+def refuse_network(scene: Scene) -> None:
+    """All connections are cut, and none let in."""
+    _away(scene, Network.refuse)
+
+
+def _away(scene: Scene, goes: Callable[[Network], None]) -> None:
+    if scene.network is None:
+        raise RuntimeError("a storm without a network")
+    goes(scene.network)
+    time.sleep(scene.rng.uniform(1, 6))
+    scene.network.heal()
+
+
 FAULTS: Sequence[tuple[Callable[[Scene], None], int]] = (
     (kill_worker, 8),
     (freeze_worker, 6),
@@ -111,9 +141,18 @@ FAULTS: Sequence[tuple[Callable[[Scene], None], int]] = (
 )
 """Each fault with how often it happens in a run; their order is the seed's."""
 
+NETWORK_FAULTS: Sequence[tuple[Callable[[Scene], None], int]] = (
+    *((fault, (times + 1) // 2) for fault, times in FAULTS),
+    (freeze_broker, 3),
+    (silence_network, 6),
+    (refuse_network, 6),
+)
+"""Those of a run with a network, beside what becomes of single requests."""
 
-def schedule(rng: random.Random) -> list[Callable[[Scene], None]]:
+
+def schedule(scene: Scene) -> list[Callable[[Scene], None]]:
     """All faults of a run, in a random order."""
-    faults = [fault for fault, times in FAULTS for _ in range(times)]
+    chosen, rng = FAULTS if scene.network is None else NETWORK_FAULTS, scene.rng
+    faults = [fault for fault, times in chosen for _ in range(times)]
     rng.shuffle(faults)
     return faults

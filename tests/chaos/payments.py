@@ -27,8 +27,9 @@ from ..delivery.deployment import Deployment, Sent
 from ..delivery.payment_funnel import PaymentFunnel, Record, assert_consistent
 from ..delivery.payments import PaymentServer
 from ..delivery.proposals import call, funnel_file, key_of, proposal
+from . import network as networks
 from .faults import Scene
-from .run import SESSION_S, SETTLE_TIMEOUT_S, send_while
+from .run import SESSION_S, SETTLE_TIMEOUT_S, failing, send_while
 
 CHUNK = 20
 # Longer than any fault of the bank lets a request be on its way.
@@ -59,6 +60,8 @@ class Report:
 
     seed: int
     faults: dict[str, int]
+    requests: dict[str, int]
+    """What the network did to how many requests."""
     bank_faults: dict[str, int]
     cases: int
     dispatched: int
@@ -129,14 +132,16 @@ def load_of(seed: int, cases: int) -> Load:
     return Load([sent for _, sent in ordered], frozenset(attempts), faults)
 
 
-def run(*, seed: int, cases: int) -> Report:
-    """One run. Raises AssertionError if it does not settle."""
+def run(*, seed: int, cases: int, has_network: bool = False) -> Report:
+    """One run, through a network that fails if it has one. Raises AssertionError if it does not settle."""
     load = load_of(seed, cases)
     started = time.monotonic()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ticketgate-chaos-")))
-        kafka = stack.enter_context(Kafka(data=folder / "kafka"))
+        kafka = Kafka(data=folder / "kafka")
         valkey = stack.enter_context(Valkey(data=folder / "valkey"))
+        network = networks.before(stack, kafka, valkey) if has_network else None
+        stack.enter_context(kafka)
         bank = stack.enter_context(PaymentServer(folder / "bank"))
         settings = {
             "FUNNEL": str(funnel_file(folder / "funnel.toml", bank, settle_s=SETTLE_S, timeout_s=0.7)),
@@ -146,15 +151,17 @@ def run(*, seed: int, cases: int) -> Report:
             "BATCH_SIZE": "16",
             "COMMIT_TIMEOUT": "10s",
             "TRANSACTION_TIMEOUT": "20s",
+            **(network.settings if network else {}),
         }
         gate = stack.enter_context(Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings))
         funnel = PaymentFunnel(gate, bank)
         funnel.delegate("user_demo")
         for fault, key, seconds in load.bank_faults:
             bank.fail(fault, key=key, seconds=seconds)
-        scene = Scene(gate, kafka, valkey, SESSION_S, random.Random(seed), gate.start_worker)
+        scene = Scene(gate, kafka, valkey, SESSION_S, random.Random(seed), gate.start_worker, network=network)
         gate.start_worker().wait_ready(120)
-        send_while(scene, list(load.chunks(CHUNK)), topic="proposals", is_supervised=True)
+        with failing(scene):
+            send_while(scene, list(load.chunks(CHUNK)), topic="proposals", is_supervised=True)
         _settle(scene, funnel)
         report = _books(scene, funnel, load, seed=seed, seconds=time.monotonic() - started)
         if not report.is_clean:
@@ -211,6 +218,7 @@ def _books(scene: Scene, funnel: PaymentFunnel, load: Load, *, seed: int, second
     return Report(
         seed=seed,
         faults=dict(scene.done),
+        requests=dict(scene.network.done) if scene.network is not None else {},
         bank_faults=dict(Counter(fault for fault, _, _ in load.bank_faults)),
         cases=len({case for case, _ in load.attempts}),
         dispatched=len(decided["dispatch"]),
@@ -239,9 +247,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--proposals", type=int, default=1_000)
+    parser.add_argument("--network", action="store_true", help="through a network that fails")
     options = parser.parse_args()
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    report = run(seed=options.seed, cases=options.proposals)
+    report = run(seed=options.seed, cases=options.proposals, has_network=options.network)
     print(json.dumps(asdict(report)))
     sys.exit(0 if report.is_clean else 1)
 

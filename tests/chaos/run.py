@@ -1,7 +1,7 @@
 """One chaos run: tickets stream in while faults happen, then everything heals, and the books are closed.
 
-`python -m tests.chaos.run --seed 1 --tickets 20000 --brokers 1` prints a report and exits 1 if a ticket is missing or
-was emitted twice, by `ticketgate audit` and by a reader of its own that uses none of ticketgate's code.
+`python -m tests.chaos.run --seed 1 --tickets 20000 --brokers 1 --network` prints a report and exits 1 if a ticket is
+missing or was emitted twice, by `ticketgate audit` and by a reader of its own that uses none of ticketgate's code.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from ticketgate.streams.embedded.valkey import Valkey
 
 from ..delivery.deployment import Deployment, Sent
 from ..delivery.policies import SEED_POLICY
+from . import network as networks
 from .faults import Scene, schedule
 from .workload import Workload, content_of, workload
 
@@ -36,6 +37,8 @@ CHUNK = 100
 SENDING_S = 90.0
 # After the last fault everything heals within seconds; a partition that is stuck does not.
 SETTLE_TIMEOUT_S = 180.0
+# Of a network that goes on failing until all is decided, some of its requests wait for their time-out.
+NETWORK_SETTLE_TIMEOUT_S = 900.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Report:
     seed: int
     brokers: int
     faults: dict[str, int]
+    requests: dict[str, int]
+    """What the network did to how many requests."""
     records_in: int
     dispatched: int
     review: int
@@ -62,8 +67,8 @@ class Report:
         return not (self.duplicates or self.missing or self.duplicates_by_audit or self.missing_by_audit)
 
 
-def run(*, seed: int, tickets: int, brokers: int) -> Report:
-    """One run. Raises AssertionError if it does not settle."""
+def run(*, seed: int, tickets: int, brokers: int, has_network: bool = False) -> Report:
+    """One run, through a network that fails if it has one. Raises AssertionError if it does not settle."""
     rng = random.Random(seed)
     load = workload(seed, tickets)
     started = time.monotonic()
@@ -76,15 +81,17 @@ def run(*, seed: int, tickets: int, brokers: int) -> Report:
             if brokers == 1
             else KafkaCluster(nodes=brokers, data=folder / "kafka")
         )
-        stack.enter_context(kafka)
         valkey = stack.enter_context(Valkey(data=folder / "valkey"))
-        settings = worker_settings(answers, brokers=brokers)
+        network = networks.before(stack, kafka, valkey) if has_network else None
+        stack.enter_context(kafka)
+        settings = worker_settings(answers, brokers=brokers) | (network.settings if network else {})
         gate = stack.enter_context(Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings))
-        scene = Scene(gate, kafka, valkey, SESSION_S, rng, gate.start_worker)
+        scene = Scene(gate, kafka, valkey, SESSION_S, rng, gate.start_worker, network=network)
         gate.start_worker().wait_ready(120)
         # A worker that starts while the broker is away ends with one line, and its supervisor starts it again.
-        storm(scene, load, is_supervised=True)
-        settle(scene, load)
+        with failing(scene):
+            storm(scene, load, is_supervised=True)
+            settle(scene, load)
         report = books(scene, load, seed=seed, brokers=brokers, seconds=time.monotonic() - started)
         if not report.is_clean:
             # What is only late is there by then; what is lost is named.
@@ -123,7 +130,7 @@ def send_while(
     """Send in chunks while the faults happen, spread over the run; supervised, workers that crash are replaced."""
     with ThreadPoolExecutor(1, thread_name_prefix="send") as pool:
         sending = pool.submit(lambda: asyncio.run(send_all(scene, chunks, scene.gate.topic(topic))))
-        for fault in schedule(scene.rng):
+        for fault in schedule(scene):
             time.sleep(scene.rng.uniform(0.3, 1.5))
             if is_supervised:
                 scene.replace_crashed()
@@ -131,6 +138,18 @@ def send_while(
             scene.done[fault.__name__] += 1
             print(f"{time.strftime('%H:%M:%S')} {fault.__name__}", file=sys.stderr, flush=True)
         sending.result(timeout=300)
+
+
+@contextmanager
+def failing(scene: Scene) -> Iterator[None]:
+    """Where there is a network, requests have faults."""
+    if scene.network is not None:
+        scene.network.begin(scene.rng.randrange(2**32))
+    try:
+        yield
+    finally:
+        if scene.network is not None:
+            scene.network.end()
 
 
 async def send_all(scene: Scene, chunks: Sequence[Sequence[Sent]], topic: str) -> None:
@@ -152,11 +171,13 @@ def settle(scene: Scene, load: Workload) -> None:
     """Wait until every partition is committed to its end."""
     if not scene.running:
         scene.start_worker()
-    deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    deadline = time.monotonic() + (SETTLE_TIMEOUT_S if scene.network is None else NETWORK_SETTLE_TIMEOUT_S)
     while (lag := scene.gate.lag()) != 0:
         if time.monotonic() > deadline:
             states = {worker.log_file.name: worker.ready() for worker in scene.running}
             raise AssertionError(f"{lag} records are not decided: {states}\n{scene.running[0].log()[-4000:]}")
+        if scene.network is not None:
+            scene.replace_crashed()
         time.sleep(0.5)
 
 
@@ -171,6 +192,7 @@ def books(scene: Scene, load: Workload, *, seed: int, brokers: int, seconds: flo
         seed=seed,
         brokers=brokers,
         faults=dict(scene.done),
+        requests=dict(scene.network.done) if scene.network is not None else {},
         records_in=audit["records"],
         dispatched=len(gate.committed("dispatch")),
         review=len(gate.committed("review")),
@@ -190,10 +212,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tickets", type=int, default=20_000)
     parser.add_argument("--brokers", type=int, choices=(1, 3), default=1)
+    parser.add_argument("--network", action="store_true", help="through a network that fails")
     options = parser.parse_args()
     # A producer that lives through a broker's death has much to say about it.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    report = run(seed=options.seed, tickets=options.tickets, brokers=options.brokers)
+    report = run(
+        seed=options.seed, tickets=options.tickets, brokers=options.brokers, has_network=options.network
+    )
     print(json.dumps(asdict(report)))
     sys.exit(0 if report.is_clean else 1)
 

@@ -22,6 +22,27 @@ def test_a_storm_of_faults_repeats_nothing_and_loses_nothing(seed: int, brokers:
     assert report.is_clean, report
 
 
+@pytest.mark.parametrize(("seed", "brokers"), [*((seed, 1) for seed in range(1, 10)), (10, 3)])
+def test_a_network_that_holds_cuts_and_delays_repeats_nothing_and_loses_nothing(
+    seed: int, brokers: int
+) -> None:
+    report = run(seed=seed, tickets=20_000, brokers=brokers, has_network=True)
+
+    print(json.dumps(asdict(report)))
+    assert sum(report.faults.values()) >= 30
+    assert sum(report.requests.values()) >= 50
+    assert report.is_clean, report
+
+
+def test_a_storm_over_the_funnel_through_such_a_network_makes_no_transfer_twice() -> None:
+    report = run_payments(seed=1, cases=1_000, has_network=True)
+
+    print(json.dumps(asdict(report)))
+    assert sum(report.faults.values()) >= 30
+    assert report.requests
+    assert report.is_clean, report
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_storm_over_the_funnel_makes_no_transfer_twice_and_leaves_none_untold(seed: int) -> None:
     report = run_payments(seed=seed, cases=1_000)

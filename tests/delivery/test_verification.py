@@ -12,7 +12,6 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.valkey import Valkey
 
-
 from .deployment import Deployment, ticket
 from .policies import FIXED_ANSWERS, SEED_POLICY
 
