@@ -92,7 +92,8 @@ CLOCK = Handling(
 _NOT_ALLOWED = Handling(
     Action.REFUSE,
     "not_authorized",
-    "grant the worker's user Read on the tickets topic and group, and Write on the output topics and transactional ids",
+    "grant the worker's user Read on the tickets topic and group, and Write on the output topics and transactional ids,"
+    " DescribeConfigs on the topics and the cluster",
 )
 _KAFKA_REFUSED = Handling(
     Action.REFUSE,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 
 import pytest
 from ticketgate.streams.embedded.kafka import Kafka
@@ -15,25 +14,12 @@ from .kafka_proxy import KafkaProxy
 Behind = tuple[Kafka, KafkaProxy]
 
 
-@contextmanager
-def _behind(properties: Mapping[str, str]) -> Iterator[Behind]:
+@pytest.fixture(scope="module")
+def behind() -> Iterator[Behind]:
+    """A broker, and the proxy before its second listener. A test sets its rule, and leaves none behind."""
     try:
-        broker = Kafka(properties={**KEEPING, **properties})
+        broker = Kafka(properties=KEEPING)
     except PartMissing as err:
         require_or_skip(err)
     with KafkaProxy(broker) as proxy, broker:
         yield broker, proxy
-
-
-@pytest.fixture(scope="module")
-def behind() -> Iterator[Behind]:
-    """A broker, and the proxy before its second listener. A test sets its rule, and leaves none behind."""
-    with _behind({}) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def unverifying() -> Iterator[Behind]:
-    """As `behind`, with a broker that does not ask whether a partition belongs to a transaction."""
-    with _behind({"transaction.partition.verification.enable": "false"}) as found:
-        yield found
