@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -71,9 +71,9 @@ class Network:
         for proxy in self.proxies:
             proxy.heal()
 
-    def _rule(self, rng: random.Random, share: object) -> Rule:
+    def _rule(self, rng: random.Random, share: Callable[[str], float]) -> Rule:
         def rule(request: Request) -> Fault:
-            if rng.random() >= share(request.name):  # type: ignore[operator]
+            if rng.random() >= share(request.name):
                 return PASS
             kind, fault = _draw(rng)
             self.done[f"{request.name} {kind}"] += 1

@@ -29,8 +29,8 @@ def set_verification(broker: Kafka, value: str) -> None:
             resource = ConfigResource(
                 ConfigResourceType.BROKER, str(broker.node_id), configs={SETTING: value}
             )
-            (answer,) = [each for each in await client.alter_configs([resource]) if each.resources]
-            assert answer.resources[0][0] == 0, answer
+            answers: list[Any] = await client.alter_configs([resource])
+            assert [code for answer in answers for code, *_ in answer.resources] == [0]
         finally:
             await client.close()
 
