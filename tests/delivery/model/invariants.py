@@ -35,7 +35,8 @@ def always(world: World) -> None:
     _demand(not twice, "I2", f"in two committed transactions: {twice}")
     for transaction in history:
         for effect in transaction.effects:
-            _owns(effect, transaction.claims_then[effect.key])
+            if effect.key in transaction.claims_then:
+                _owns(effect, transaction.claims_then[effect.key])
     for partition in range(TOPIC_PARTITIONS):
         _rises([transaction for transaction in history if transaction.partition == partition])
     twice = _more_than_once(effect.key for effect in effects)
@@ -60,11 +61,12 @@ def _owns(effect: Effect, claim: Claim | None) -> None:
 def _rises(history: list[Transaction]) -> None:
     reached = 0
     for transaction in history:
-        offset = transaction.offset or 0
-        first = min(transaction.account).offset
-        _demand(
-            first >= reached, "I4", f"partition {transaction.partition} at {reached} took {first} to {offset}"
-        )
+        first, last = min(transaction.account).offset, max(transaction.account).offset
+        offset = transaction.offset
+        where = f"partition {transaction.partition} at {reached} took {first} to {last}"
+        if offset is None:
+            raise Violated(f"I4: {where} without an offset")
+        _demand(reached <= first and last < offset, "I4", f"{where} for offset {offset}")
         reached = offset
 
 

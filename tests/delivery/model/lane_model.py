@@ -10,8 +10,10 @@ the machine must catch. The others are what this model showed to be needed besid
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 from .world import (
     TOPIC_PARTITIONS,
@@ -19,21 +21,29 @@ from .world import (
     Coordinate,
     Effect,
     Fenced,
+    Held,
     OutOfRange,
+    Redis,
+    RedisChanged,
     Suppressed,
     Ticket,
     TokenTaken,
     World,
 )
 
+T = TypeVar("T")
 Steps = Generator[str, None, None]
 
 STEPS = (
-    "1 token", "1 fence", "1 token again", "2 committed", "2 log start", "2 marks", "2 retract", "2 void", "2 opened",
-    "3 poll", "4 claim", "4 mark", "4 voids", "4 take over", "4 derived", "5 decide", "6 send", "6 offset",
-    "6 prepare", "6 mark", "7 reopen", "7 refused",
+    "0 token", "0 fence", "0 committed", "0 marks", "1 token", "1 fence", "1 token again", "2 committed", "2 log start",
+    "2 marks", "2 retract", "2 void", "2 opened", "3 poll", "4 claim", "4 mark", "4 voids", "4 take over", "4 derived",
+    "5 decide", "6 send", "6 offset", "6 prepare", "6 mark", "7 unanswered", "7 reopen", "7 refused",
 )  # fmt: skip
 """All places where a lane can stand: the effect that it has just done."""
+
+OF_A_TRANSACTION = ("6 send", "6 offset", "6 prepare")
+REQUESTS = ("1 token", "2 void", "4 claim", "4 mark", "4 take over", "4 derived", "6 mark", *OF_A_TRANSACTION)
+"""The effects that a network may hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +85,14 @@ class Protocol:
     marks_at_opening: bool = True
     """And at opening, for a commit whose lane died before it could."""
 
+    sends_once: bool = True
+    """A request of a transaction without an answer is not repeated under its epoch, of which it may still come."""
+    reopens_whole: bool = True
+    """The lane goes on from its first step then, and not under a bare new epoch."""
+    hands_over: bool = True
+    """Who meets a Redis that the namespace is not bound to goes no further, and opens only once somebody has taken the
+    tokens and fences of all partitions, compared what is committed with the marks, and bound the namespace."""
+
 
 AS_BUILT = Protocol(
     holds_token=False,
@@ -88,6 +106,8 @@ AS_BUILT = Protocol(
     syncs_late_writes=False,
     marks_commit_at_once=False,
     marks_at_opening=False,
+    sends_once=False,
+    hands_over=False,
 )
 """The protocol of streams/ and store/ as first built, up to commit 6a683d8."""
 
@@ -97,6 +117,10 @@ AS_MENDED = Protocol()
 
 class BatchFailed(Exception):
     """Anything that goes wrong in a lane, and lets it live."""
+
+
+class Unanswered(BatchFailed):
+    """A request had no answer, and may still come."""
 
 
 class Refused(Exception):
@@ -141,13 +165,15 @@ class Lane:
         self.step = ""
         self.refusal: str | None = None
         self.committed: int | None = None
+        self._holds = ""
         self._world = world
-        self._broker, self._redis = world.broker, world.redis
+        self._broker = world.broker
         self._protocol = protocol
         self._batch_size = batch_size
         self._openings = 0
         self._position = 0
         self._epoch = 0
+        self._sequence = 0
         self._batch: Batch | None = None
         self._late_void: range | None = None
         self._steps: Steps | None = self.run()
@@ -183,6 +209,16 @@ class Lane:
         if self._steps is not None and self.step and not self.step.startswith("7"):
             self.step = self._steps.throw(BatchFailed())
 
+    def hold(self, step: str, *, most: int = 20) -> bool:
+        """Let the network take the next request of that step: it comes later, or never. Says whether one came to it."""
+        taken, self._holds = len(self._world.held), step
+        for _ in range(most):
+            self.go()
+            if len(self._world.held) > taken:
+                break
+        self._holds = ""
+        return len(self._world.held) > taken
+
     def kill(self) -> None:
         """It does nothing any more. What it left open stays as it is."""
         self._steps = None
@@ -195,7 +231,7 @@ class Lane:
             try:
                 yield from self._open()
                 yield from self._serve()
-            except (Fenced, OutOfRange, TokenTaken, BatchFailed):
+            except (Fenced, OutOfRange, RedisChanged, TokenTaken, BatchFailed):
                 yield "7 reopen"
             except Refused as refusal:
                 self.refusal = str(refusal)
@@ -205,6 +241,8 @@ class Lane:
     def _open(self) -> Steps:
         self._batch, self._late_void = None, None
         self._openings += 1
+        if self._protocol.hands_over and self._world.redis.is_foreign:
+            yield from self._hand_over()  # 0
         committed = yield from self._fence()  # 1
         first = self._broker.starts[self.partition]  # 2
         yield "2 log start"
@@ -218,6 +256,21 @@ class Lane:
         self._position = max(own or 0, first)
         yield "2 opened"
 
+    def _hand_over(self) -> Steps:
+        """Bind the namespace to a Redis that it is not bound to. Whoever comes may do it, and two at once as well."""
+        redis = self._world.redis
+        run_id = redis.run_id
+        for partition in range(TOPIC_PARTITIONS):
+            redis.take_token(partition, (self.number, -self._openings))
+            yield "0 token"
+            self._broker.fence(f"{partition}")
+            yield "0 fence"
+        committed = list(self._broker.committed)
+        yield "0 committed"
+        self._find_lost_claims(committed)
+        redis.bind(run_id)
+        yield "0 marks"
+
     def _fence(self) -> Generator[str, None, list[int | None]]:
         """Returns the committed offsets of the whole topic."""
         protocol = self._protocol
@@ -226,7 +279,7 @@ class Lane:
         committed = list(self._broker.committed)
         if not protocol.reads_after_fence:
             yield "2 committed"
-        self._epoch = self._broker.fence(self._transactional_id)
+        self._take_epoch()
         yield "1 fence"
         if not protocol.takes_token_first:
             yield from self._take_token()
@@ -251,7 +304,8 @@ class Lane:
 
     def _take_token(self) -> Steps:
         if self._protocol.holds_token:
-            self._redis.take_token(self.partition, self._token_now)
+            taken, redis = self._token_now, self._redis
+            self._request("1 token", lambda: redis.take_token(self.partition, taken))
             yield "1 token"
 
     def _check_token(self) -> Steps:
@@ -263,15 +317,19 @@ class Lane:
     def _compare_with_marks(self, committed: list[int | None]) -> None:
         if not self._protocol.compares_marks:
             return
-        every = self._protocol.compares_every_partition
-        for partition in range(TOPIC_PARTITIONS) if every else [self.partition]:
-            if (committed[partition] or 0) > (self._redis.mark("claimed", partition) or 0):
-                raise Refused("claims_lost")
+        self._find_lost_claims(committed)
         if (committed[self.partition] or 0) < (self._redis.mark("committed", self.partition) or 0):
             raise Refused("offsets_reset")
 
+    def _find_lost_claims(self, committed: list[int | None]) -> None:
+        every = self._protocol.compares_every_partition
+        for partition in range(TOPIC_PARTITIONS) if every else [self.partition]:
+            if (committed[partition] or 0) > (self._world.redis.mark("claimed", partition) or 0):
+                raise Refused("claims_lost")
+
     def _journal(self, lost: range) -> Steps:
-        self._redis.journal(self.partition, lost, token=self._token)
+        redis, token = self._redis, self._token
+        self._request("2 void", lambda: redis.journal(self.partition, lost, token=token))
         self._sync()
         yield "2 void"
 
@@ -300,22 +358,59 @@ class Lane:
             return
         account = yield from self._claim(self._batch)  # 4
         yield "5 decide"
-        for fate in account.values():  # 6
-            if isinstance(fate, Effect):
-                self._broker.send(self._transactional_id, self._epoch, self.partition, fate)
-                yield "6 send"
-        name, epoch, next_offset = self._transactional_id, self._epoch, self._batch.next_offset
-        self._broker.add_offset(name, epoch, self.partition, next_offset, account)
-        yield "6 offset"
-        self._broker.prepare(name, epoch, self._redis)
-        yield "6 prepare"
+        next_offset = self._batch.next_offset
+        yield from self._commit(account, next_offset)  # 6
         self._position = self.committed = next_offset
         if self._late_void is not None:
             yield from self._journal(self._late_void)
             self._late_void = None
         if self._protocol.marks_commit_at_once:
-            self._redis.raise_mark("committed", self.partition, next_offset)
+            redis, token = self._redis, self._token if self._protocol.guards_claims else None
+            self._request(
+                "6 mark", lambda: redis.raise_mark("committed", self.partition, next_offset, token=token)
+            )
             yield "6 mark"
+
+    def _commit(self, account: dict[Coordinate, Effect | Suppressed], next_offset: int) -> Steps:
+        while True:
+            try:
+                yield from self._transact(account, next_offset)
+            except Unanswered:
+                if self._protocol.reopens_whole:
+                    raise
+                yield "7 unanswered"
+                self._take_epoch()
+            else:
+                return
+
+    def _transact(self, account: dict[Coordinate, Effect | Suppressed], next_offset: int) -> Steps:
+        broker, redis, name, epoch = self._broker, self._world.redis, self._transactional_id, self._epoch
+        for fate in account.values():
+            if isinstance(fate, Effect):
+                send = partial(broker.send, name, epoch, self.partition, fate, sequence=self._sequence)
+                self._request("6 send", send)
+                self._sequence += 1
+                yield "6 send"
+        add = partial(broker.add_offset, name, epoch, self.partition, next_offset)
+        # Ghost: a copy tells of no record that the first has not told of.
+        self._request("6 offset", lambda: add(account), late=lambda: add({}))
+        yield "6 offset"
+        self._request("6 prepare", lambda: broker.prepare(name, epoch, redis))
+        yield "6 prepare"
+
+    def _take_epoch(self) -> None:
+        self._epoch, self._sequence = self._broker.fence(self._transactional_id), 0
+
+    def _request(self, step: str, deliver: Callable[[], T], *, late: Callable[[], object] | None = None) -> T:
+        """A request as the network has it: it comes now, or is held. What was held on its way to the broker, aiokafka
+        repeats."""
+        if self._holds == step:
+            self._holds = ""
+            held = Held(step, late or deliver)
+            self._world.held.append(held)
+            if held.is_for_redis or self._protocol.sends_once:
+                raise Unanswered
+        return deliver()
 
     # --- 4 ---
 
@@ -358,11 +453,14 @@ class Lane:
         # One script, but here others' writes may come in between: what holds so holds for the script.
         token = self._token if self._protocol.guards_claims else None
         for want in wanted:
-            self._see(want, self._redis.claim_if_free(want.key, want.claim, token=token))
+            claim = partial(self._redis.claim_if_free, want.key, want.claim, token=token)
+            self._see(want, self._request(step, claim))
             yield step
 
     def _mark_claims(self, batch: Batch) -> Steps:
-        self._redis.raise_mark("claimed", self.partition, batch.next_offset)
+        redis, token = self._redis, self._token if self._protocol.guards_claims else None
+        mark = partial(redis.raise_mark, "claimed", self.partition, batch.next_offset, token=token)
+        self._request("4 mark", mark)
         if self.committed is not None and not self._protocol.marks_commit_at_once:
             self._redis.raise_mark("committed", self.partition, self.committed)
         yield "4 mark"
@@ -374,8 +472,10 @@ class Lane:
             if not is_void:
                 return
             compares, token = self._protocol.takes_over_by_compare, self._token
-            stands = self._redis.take_over(want.key, want.found, want.claim, compares=compares, token=token)
-            self._see(want, stands)
+            take = partial(
+                self._redis.take_over, want.key, want.found, want.claim, compares=compares, token=token
+            )
+            self._see(want, self._request("4 take over", take))
             self._sync()
             yield "4 take over"
             if not self._protocol.looks_again:
@@ -388,6 +488,15 @@ class Lane:
     def _sync(self) -> None:
         if self._protocol.syncs_late_writes:
             self._redis.sync()
+
+    @property
+    def _redis(self) -> Redis:
+        """The Redis to ask now: each new connection tells which server it reached, and a server that was replaced ended
+        the old ones."""
+        redis = self._world.redis
+        if self._protocol.hands_over and redis.is_foreign:
+            raise RedisChanged
+        return redis
 
     @property
     def _token_now(self) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from . import invariants
 from .drain import come_to_rest
-from .lane_model import STEPS, Lane, Protocol
+from .lane_model import OF_A_TRANSACTION, REQUESTS, STEPS, Lane, Protocol
 from .world import TOPIC_PARTITIONS, Marker, Ticket, World
 
 # Small numbers make what matters likely: few keys collide often, short logs come to an end.
@@ -78,6 +78,27 @@ class Deliveries(RuleBasedStateMachine):
         lane.fail()
 
     @precondition(lambda self: self.alive)
+    @rule(which=lane_choices, step=st.sampled_from(REQUESTS))
+    def network_holds(self, which: int, step: str) -> None:
+        """The lane's next request of that step is on its way for long; its connection is cut."""
+        self._lane(which).hold(step)
+
+    @precondition(lambda self: self.alive)
+    @rule(
+        which=lane_choices, step=st.sampled_from(OF_A_TRANSACTION), moment=st.sampled_from(OF_A_TRANSACTION)
+    )
+    def network_brings_in_the_next_transaction(self, which: int, step: str, moment: str) -> None:
+        """Of itself the machine comes upon it rarely: the request must be held for just so long."""
+        lane = self._lane(which)
+        if lane.hold(step) and lane.go_to("3 poll", most=20) and lane.go_to(moment, most=20):
+            self.world.deliver(-1)
+
+    @precondition(lambda self: self.world.held)
+    @rule(which=lane_choices)
+    def what_was_held_comes(self, which: int) -> None:
+        self.world.deliver(which % len(self.world.held))
+
+    @precondition(lambda self: self.alive)
     @rule(which=lane_choices)
     def lane_is_killed(self, which: int) -> None:
         self._lane(which).kill()
@@ -122,6 +143,9 @@ class Deliveries(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if not self.is_broken:
+            while self.world.held:
+                self.world.deliver(0)
+                invariants.always(self.world)
             come_to_rest(self.world, self.protocol, self.alive)
 
 
@@ -137,6 +161,8 @@ class DeliveriesWithLosses(Deliveries):
     def offsets_are_reset(self, partition: int, back: int) -> None:
         """Lost or lowered. Only what a lane knew of is reset: between a commit and its mark nothing can tell."""
         broker, known = self.world.broker, self.world.known[partition]
+        if self.world.redis.is_foreign:
+            return  # two losses at once may agree with each other
         if known and known == broker.committed[partition] and not broker.has_prepared(partition):
             broker.committed[partition] = known - back if known > back else None
             self.is_reset = True
@@ -153,6 +179,12 @@ class DeliveriesWithLosses(Deliveries):
         for lane in self.alive:
             lane.kill()
         self.world.restart_redis(lost_writes=lost_writes)
+
+    @precondition(lambda self: not self.is_reset)
+    @rule(lost_writes=st.integers(0, 8) | st.none())
+    def redis_is_replaced(self, lost_writes: int | None) -> None:
+        """Under lanes at work: a failover, or a restart that was quick."""
+        self.world.replace_redis(lost_writes=lost_writes)
 
     @rule()
     def claims_are_rebuilt(self) -> None:

@@ -30,6 +30,16 @@ class Scene:
         assert lane.go_to(step), f"stands at {lane.step}, wanted {step}"
         invariants.always(self.world)
 
+    def holds(self, lane: Lane, step: str) -> None:
+        """The network takes the lane's next request of that step."""
+        assert lane.hold(step), f"stands at {lane.step}, wanted {step}"
+        invariants.always(self.world)
+
+    def brings(self) -> None:
+        """What the network took first comes."""
+        self.world.deliver(0)
+        invariants.always(self.world)
+
     def drains(self, partition: int, *, batch: int = 1) -> Lane:
         """A new lane, gone on until it finds nothing more."""
         lane = self.lane(partition, batch=batch)

@@ -243,6 +243,67 @@ def a_lane_claims_on_top_of_an_emptied_redis_before_it_is_rebuilt(protocol: Prot
     scene.rests()
 
 
+def an_end_comes_in_the_next_transaction(protocol: Protocol) -> None:
+    """Repeated, the EndTxn ended its own; the first one ends the next before its offset is in it, and the lane dies."""
+    scene = Scene(protocol, [K, L])
+    lane = scene.lane(0)
+    scene.holds(lane, "6 prepare")
+    scene.goes(lane, "6 send")
+    scene.brings()
+    lane.kill()
+    scene.rests()
+
+
+def an_offset_comes_in_the_next_transaction(protocol: Protocol) -> None:
+    """Behind the next batch's own, which it sets back."""
+    scene = Scene(protocol, [K, L])
+    lane = scene.lane(0)
+    scene.holds(lane, "6 offset")
+    scene.goes(lane, "6 prepare")
+    scene.goes(lane, "6 offset")
+    scene.brings()
+    scene.goes(lane, "6 prepare")
+    scene.rests()
+
+
+def a_fenced_lane_takes_a_bare_new_epoch(protocol: Protocol) -> None:
+    """Its EndTxn had no answer, and while it waited its successor took the batch."""
+    scene = Scene(protocol, [K])
+    zombie = scene.lane(0)
+    zombie.go_to("6 offset")
+    zombie.hold("6 prepare")
+    scene.drains(0)
+    zombie.go(20)
+    scene.rests()
+
+
+def redis_is_replaced_between_claim_and_end(protocol: Protocol) -> None:
+    """The last claim is not in the new one. Nothing asks Redis between a claim and the EndTxn, and a lane of another
+    partition claims the copy."""
+    scene = Scene(protocol, [K], [K])
+    waiting = scene.lane(1, at="2 opened")
+    lane = scene.lane(0, at="5 decide")
+    scene.world.replace_redis(lost_writes=2)
+    for _ in range(30):
+        if not waiting.is_idle:
+            waiting.go()
+    lane.go_to("6 prepare", most=4)
+    scene.rests()
+
+
+def a_lane_lives_through_a_lost_tail(protocol: Protocol) -> None:
+    """Its own marks would rise over the hole, so that no opening sees it."""
+    scene = Scene(protocol, [M])
+    scene.drains(0).kill()
+    scene.sends(0, K)
+    lane = scene.drains(0)
+    scene.sends(0, L)
+    scene.world.replace_redis(lost_writes=3)
+    lane.go(20)
+    scene.sends(0, K)
+    scene.rests()
+
+
 Play = Callable[[Protocol], None]
 
 AS_FIRST_BUILT: list[tuple[str, Play]] = [
@@ -255,7 +316,7 @@ AS_FIRST_BUILT: list[tuple[str, Play]] = [
     ("compares_every_partition", another_partition_than_the_forgotten_one_opens_first),
     ("marks_claims_last syncs_late_writes", a_take_over_is_in_the_lost_tail),
     ("marks_claims_last syncs_late_writes", a_derived_claim_is_in_the_lost_tail),
-    ("guards_claims", a_lane_claims_on_top_of_an_emptied_redis_before_it_is_rebuilt),
+    ("guards_claims hands_over", a_lane_claims_on_top_of_an_emptied_redis_before_it_is_rebuilt),
     ("marks_commit_at_once marks_at_opening", offsets_are_lost_while_the_last_batch_has_no_mark),
 ]
 FOUND_IN_THE_MENDED: list[tuple[str, Play]] = [
@@ -264,33 +325,43 @@ FOUND_IN_THE_MENDED: list[tuple[str, Play]] = [
     ("syncs_late_writes", a_take_over_is_in_the_lost_tail_behind_an_older_mark),
     ("marks_at_opening", a_lane_dies_between_its_commit_and_the_mark),
 ]
+THROUGH_A_NETWORK: list[tuple[str, Play]] = [
+    ("sends_once", an_end_comes_in_the_next_transaction),
+    ("sends_once", an_offset_comes_in_the_next_transaction),
+    ("hands_over", redis_is_replaced_between_claim_and_end),
+    ("hands_over", a_lane_lives_through_a_lost_tail),
+]
 HALF_MENDED: list[tuple[str, Play]] = [
     ("rereads_token guards_claims", two_lanes_take_the_token_and_the_fence_in_different_order),
     ("takes_token_first", the_token_is_taken_after_the_fence),
+    ("reopens_whole", a_fenced_lane_takes_a_bare_new_epoch),
 ]
+
+
+ALL = AS_FIRST_BUILT + FOUND_IN_THE_MENDED + THROUGH_A_NETWORK + HALF_MENDED
 
 
 def _named(plays: list[tuple[str, Play]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("rules", "play"), plays, ids=[play.__name__ for _, play in plays])
 
 
-@_named(AS_FIRST_BUILT + FOUND_IN_THE_MENDED + HALF_MENDED)
+@_named(ALL)
 def test_the_protocol_holds(rules: str, play: Play) -> None:
     play(Protocol())
 
 
-@_named(AS_FIRST_BUILT + FOUND_IN_THE_MENDED + HALF_MENDED)
+@_named(ALL)
 def test_it_does_not_without_the_rule(rules: str, play: Play) -> None:
     with pytest.raises(invariants.Violated):
         play(without(*rules.split()))
 
 
-@_named(AS_FIRST_BUILT)
+@_named(AS_FIRST_BUILT + THROUGH_A_NETWORK)
 def test_it_did_not_as_first_built(rules: str, play: Play) -> None:
     with pytest.raises(invariants.Violated):
         play(AS_BUILT)
 
 
-@_named(AS_FIRST_BUILT + FOUND_IN_THE_MENDED + HALF_MENDED)
+@_named(ALL)
 def test_it_holds_as_mended(rules: str, play: Play) -> None:
     play(AS_MENDED)

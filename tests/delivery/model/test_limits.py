@@ -12,22 +12,6 @@ from .world import Ticket
 K, L, M = (Ticket(key, "a") for key in "KLM")
 
 
-def test_a_lane_that_lives_through_a_lost_tail_claims_on_top_of_it() -> None:
-    """Its own marks rise over the hole, so that no opening will see it."""
-    scene = Scene(Protocol(), [M])
-    scene.drains(0).kill()
-    scene.sends(0, K)
-    lane = scene.drains(0)
-    scene.sends(0, L)
-
-    scene.world.restart_redis(lost_writes=3)
-    lane.go(20)
-    scene.sends(0, K)
-
-    with pytest.raises(Violated, match="two effects"):
-        scene.rests()
-
-
 def test_offsets_lost_between_a_commit_and_its_mark_are_decided_again() -> None:
     scene = Scene(Protocol(), [K])
     scene.lane(0, at="6 prepare").kill()

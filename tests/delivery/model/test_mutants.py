@@ -33,6 +33,9 @@ MUTANTS: list[tuple[str, type[Deliveries]]] = [
     ("voids_before_first_commit", Deliveries),
     ("compares_every_partition", DeliveriesWithLosses),
     ("marks_commit_at_once marks_at_opening", DeliveriesWithLosses),
+    ("sends_once", Deliveries),
+    ("reopens_whole", Deliveries),
+    ("hands_over", DeliveriesWithLosses),
 ]
 
 

@@ -5,7 +5,9 @@ and a fence that aborts an open transaction and completes a prepared one; a tran
 visible by two markers that the coordinator writes in any order; time-outs that abort and fence; offsets that an
 operator or their expiry resets.
 Modelled, Redis: commands that are atomic one by one, an append-only log whose tail can be lost down to the last
-WAITAOF, and emptying.
+WAITAOF, emptying, and a server in the place of another, which lanes can tell by its identity while they live.
+Modelled, network: a request that is held while its sender loses its connection, and comes at any later time; what was
+held for a Redis goes with that server, as its connections do.
 Not modelled: bytes, sizes and malformed records; offsets without a record (control markers of upstream transactions);
 claims that expire; replicas; a broker that breaks its own promises (an unclean election, a fence that leaks:
 test_spike.py proves the fence on the real one).
@@ -14,7 +16,8 @@ What no real part knows, but the invariants need, is kept beside it and marked "
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, NamedTuple
@@ -31,6 +34,10 @@ class Fenced(Exception):
 
 class OutOfRange(Exception):
     """The offset lies below the start of the log."""
+
+
+class RedisChanged(Exception):
+    """Another server answers, or this one came back: its identity is not the one that the namespace is bound to."""
 
 
 class TokenTaken(Exception):
@@ -106,6 +113,8 @@ class Broker:
         self.visible: list[Effect] = []
         self.history: list[Transaction] = []
         self._epochs: dict[str, int] = {}
+        # An idempotent producer's: what was repeated is not written twice.
+        self._sequences: dict[tuple[str, int], int] = {}
         self._transactions: dict[str, Transaction] = {}
 
     def fetch(self, partition: int, offset: int, most: int) -> list[Ticket]:
@@ -120,9 +129,24 @@ class Broker:
         self._epochs[transactional_id] = self._epochs.get(transactional_id, 0) + 1
         return self._epochs[transactional_id]
 
-    def send(self, transactional_id: str, epoch: int, partition: int, effect: Effect) -> None:
+    def send(
+        self,
+        transactional_id: str,
+        epoch: int,
+        partition: int,
+        effect: Effect,
+        *,
+        sequence: int | None = None,
+    ) -> None:
         """Add an output to the transaction under way, which begins with it if there is none."""
-        self._begun(transactional_id, epoch, partition).effects.append(effect)
+        self._check(transactional_id, epoch)
+        if sequence is not None:
+            if sequence < self._sequences.get((transactional_id, epoch), 0):
+                return
+            self._sequences[transactional_id, epoch] = sequence + 1
+        transaction = self._begun(transactional_id, epoch, partition)
+        transaction.effects.append(effect)
+        transaction.account.setdefault(effect.coordinate, effect)
 
     def add_offset(
         self,
@@ -134,14 +158,19 @@ class Broker:
     ) -> None:
         """Add the input offset to the transaction under way."""
         transaction = self._begun(transactional_id, epoch, partition)
-        transaction.offset, transaction.account = offset, account
+        transaction.offset = offset
+        transaction.account |= account
 
     def prepare(self, transactional_id: str, epoch: int, redis: Redis) -> None:
-        """EndTxn: from here on the transaction commits, whoever dies; its markers follow."""
+        """EndTxn: from here on the transaction commits, whoever dies; its markers follow. One that is ended already is
+        answered as if it had ended now. Nobody asks a Redis that was replaced since the claim; the handover will."""
         self._check(transactional_id, epoch)
-        transaction = self._transactions[transactional_id]
+        transaction = self._transactions.get(transactional_id)
+        if transaction is None or transaction.state is not State.OPEN:
+            return
         transaction.state = State.PREPARED
-        transaction.claims_then = {effect.key: redis.claim(effect.key) for effect in transaction.effects}
+        if not redis.is_foreign:
+            transaction.claims_then = {effect.key: redis.claim(effect.key) for effect in transaction.effects}
         self.history.append(transaction)
 
     def abort(self, transactional_id: str, epoch: int) -> None:
@@ -203,13 +232,26 @@ class Broker:
         transaction.unwritten.remove(marker)
         if marker == "outputs":
             self.visible += transaction.effects
-        else:
+        elif transaction.offset is not None:
             self.committed[transaction.partition] = transaction.offset
         if not transaction.unwritten:
             transaction.state = State.ENDED
 
 
-Name = tuple[str, object] | tuple[str, int, int]
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A request that the network has taken and not yet brought."""
+
+    step: str
+    deliver: Callable[[], object]
+
+    @property
+    def is_for_redis(self) -> bool:
+        """Whether it goes to Redis, and not to the broker."""
+        return not self.step.startswith(("1 fence", "6 send", "6 offset", "6 prepare"))
+
+
+Name = tuple[str] | tuple[str, object] | tuple[str, int, int]
 
 
 class Redis:
@@ -220,6 +262,8 @@ class Redis:
         self._log: list[tuple[Name, object]] = []
         self._state: dict[Name, object] = {}
         self._synced = 0
+        self.run_id = 0
+        self._set(("bound",), 0)
         self.taken: list[tuple[str, Claim, Claim, bool]] = []
         self.journalled: set[Coordinate] = set()
 
@@ -268,8 +312,16 @@ class Redis:
         found = self._state.get((name, partition))
         return found if isinstance(found, int) else None
 
-    def raise_mark(self, name: Literal["claimed", "committed"], partition: int, value: int) -> None:
-        """The script: marks only rise."""
+    def raise_mark(
+        self,
+        name: Literal["claimed", "committed"],
+        partition: int,
+        value: int,
+        *,
+        token: Token | None = None,
+    ) -> None:
+        """The script: marks only rise, and only by the lane that has the partition."""
+        self._check(partition, token)
         if (self.mark(name, partition) or -1) < value:
             self._set((name, partition), value)
 
@@ -310,6 +362,17 @@ class Redis:
         if token is not None and self.token(partition) != token:
             raise TokenTaken
 
+    # --- which server it is ---
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the namespace is not bound to this server, as it is now."""
+        return self._state.get(("bound",)) != self.run_id
+
+    def bind(self, run_id: int) -> None:
+        """SET: the namespace is handed over to the server of that identity."""
+        self._set(("bound",), run_id)
+
     # --- the log ---
 
     def sync(self) -> None:
@@ -320,10 +383,12 @@ class Redis:
         """A crash forgets up to `most` of the last writes, none from before the last `sync`."""
         del self._log[max(self._synced, len(self._log) - most) :]
         self._state = dict(self._log)
+        self.run_id += 1
 
     def empty(self) -> None:
         """All is gone."""
         self._log, self._state, self._synced = [], {}, 0
+        self.run_id += 1
 
     def _set(self, name: Name, value: object) -> None:
         self._log.append((name, value))
@@ -331,20 +396,32 @@ class Redis:
 
 
 class World:
-    """A broker, a Redis, and what the lanes have seen of both."""
+    """A broker, a Redis, what the lanes have seen of both, and what the network holds for them."""
 
     def __init__(self) -> None:
         self.broker = Broker()
         self.redis = Redis()
+        self.held: list[Held] = []
         # Ghost: per partition a committed offset that a lane knew of when it polled, and so had its chance to mark.
         self.known: list[int | None] = [None] * TOPIC_PARTITIONS
         # Ghost: how much had happened when the invariants were last looked at.
         self.checked: tuple[int, int, int] = (0, 0, 0)
 
+    def deliver(self, which: int) -> None:
+        """What was held comes. Nobody hears how it is answered."""
+        held = self.held.pop(which)
+        with contextlib.suppress(Fenced, TokenTaken):
+            held.deliver()
+
     def restart_redis(self, *, lost_writes: int | None) -> None:
         """Redis comes back without its last writes, or, None, without any. No lane may be alive: a prepared
         transaction completes while workers start, and none else can commit."""
         self.broker.complete()
+        self.replace_redis(lost_writes=lost_writes)
+
+    def replace_redis(self, *, lost_writes: int | None) -> None:
+        """Another server answers, without the last writes, or, None, without any. Lanes may live on."""
+        self.held = [each for each in self.held if not each.is_for_redis]
         if lost_writes is None:
             self.redis.empty()
         else:
