@@ -11,6 +11,7 @@
 `ticketgate:{namespace}:attempts:{case key}:{version}`       hash    attempts at a case by number (attempts.py)
 `ticketgate:{namespace}:effect:{effect key}`                 hash    an effect and how far it is (ledger.py)
 `ticketgate:{namespace}:effects_open`                        zset    effects by the ms when to look again (ledger.py)
+`ticketgate:{namespace}:looks`                               hash    looks at effects that never ended (looks.py)
 `ticketgate:{namespace}:effects_since`                       zset    open effects by the ms since when (ledger.py)
 `ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
 `ticketgate:{namespace}:store`                               string  random id of this store (streams/claims_store.py)
@@ -82,6 +83,11 @@ class Keys:
     def store(self) -> str:
         """The random id by which this store of claims is told from any other."""
         return f"{self.prefix}store"
+
+    @property
+    def looks(self) -> str:
+        """The looks at effects that began and did not end."""
+        return f"{self.prefix}looks"
 
     def skip(self, topic: str, partition: int) -> str:
         """The order to pass over a batch that cannot be read."""

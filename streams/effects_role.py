@@ -10,6 +10,7 @@ from ticketgate.agents.effects.ledger import Entry, Settlement
 from ticketgate.agents.effects.reconcile import Reconciler
 from ticketgate.agents.funnel.funnel_file import FunnelFile, OpenProviders, open_providers
 from ticketgate.store.ledger import Ledger
+from ticketgate.store.looks import Looks
 from ticketgate.store.underway import UnderWays
 from ticketgate.streams.case_records import ReceiptWriter
 from ticketgate.streams.conditions import Conditions
@@ -74,7 +75,13 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
         return file.is_automatic(entry.order.command.tool)
 
     reconciler = Reconciler(
-        ledger, executor, judge_again=judge_again, announce=sender.announce, may_send=may_send
+        ledger,
+        executor,
+        judge_again=judge_again,
+        announce=sender.announce,
+        may_send=may_send,
+        looks=Looks(parts.redis, parts.keys),
+        beside=parts.floor.beside,
     )
     taker = EffectTaker(
         tools=file.tools,

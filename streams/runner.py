@@ -98,7 +98,9 @@ class Runner:
             max_bytes=settings.max_record_bytes,
             dispatch_with_ticket=settings.dispatch_with_ticket,
         )
+        floor = Floor()
         self._taker_parts = TakerParts(
+            floor=floor,
             settings=settings,
             redis=self._redis,
             keys=keys,
@@ -115,7 +117,7 @@ class Runner:
             redis=self._redis,
             keys=keys,
             under_ways=self._under_ways,
-            floor=Floor(),
+            floor=floor,
             durability=durability,
             hand_over=hand_over,
             store=store,

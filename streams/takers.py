@@ -21,6 +21,7 @@ from ticketgate.streams.batch import ClaimingTaker
 from ticketgate.streams.case_records import CaseWriter
 from ticketgate.streams.deciding import Decider, ReportingDecider
 from ticketgate.streams.evidences import Evidences
+from ticketgate.streams.floor import Floor
 from ticketgate.streams.handover import HandOver
 from ticketgate.streams.intake import proposal_reader, ticket_reader
 from ticketgate.streams.proposal_work import JudgedCase, ProposalWork
@@ -46,6 +47,7 @@ class TakerParts:
     telemetry: Telemetry
     readiness: Readiness
     tracing: Tracing
+    floor: Floor
 
     @property
     def clock(self) -> Callable[[], Awaitable[datetime]]:

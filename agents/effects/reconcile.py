@@ -8,8 +8,10 @@ is announced, though its announcer die: an entry stays due until it is told. Sou
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
+from typing import Protocol
 
 from ticketgate.agents.effects.executor import (
     READ_BACK_FIRST_S,
@@ -28,6 +30,8 @@ log = logging.getLogger(__name__)
 
 # A provider that does not answer takes its time-out for each; what is due must not wait for all of them in turn.
 MOST_AT_ONCE = 8
+# Looks at one effect that began and never ended, since the process died: by then no chance. Pauses grow with each.
+MOST_BEGUN = 8
 
 JudgeAgain = Callable[[Entry], Awaitable[Settlement | None]]
 """The second look at a case's evidence just before a resend: how it settles what it stops, None lets it go on. What it
@@ -35,6 +39,23 @@ raises leaves the entry as it is, to be looked at later."""
 
 Announce = Callable[[Sequence[EffectReceipt]], Awaitable[None]]
 """Writes receipts where the ledger can be rebuilt from; returns when they are there."""
+
+
+class Looks(Protocol):
+    """Looks at effects that began and have not ended (store/looks.py)."""
+
+    async def begun(self, keys: Collection[str]) -> Mapping[str, int]:
+        """How many looks at each began and never ended."""
+        ...
+
+    async def begin(self, key: str) -> None:
+        """A look begins."""
+        ...
+
+    async def end(self, key: str) -> None:
+        """A look ended, whatever came of it."""
+        ...
+
 
 PERSON_NEXT_STEP = "nothing more is done; a person's word stands"
 
@@ -52,7 +73,8 @@ class NotHeld(Exception):
 
 class Reconciler:
     """Looks at what is due. `judge_again` None: no case's effect is sent a second time. may_send: whether one may be
-    at all; where it may not, it is only read back, and held."""
+    at all; where it may not, it is only read back, and held. looks: None where a person looks, whose process may die of
+    it. beside: entered for each look, so that none is made while a lane takes a record alone."""
 
     def __init__(
         self,
@@ -62,12 +84,16 @@ class Reconciler:
         judge_again: JudgeAgain | None,
         announce: Announce,
         may_send: Callable[[Entry], bool] = lambda _: True,
+        looks: Looks | None = None,
+        beside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._ledger = ledger
         self._executor = executor
         self._judge_again = judge_again
         self._announce = announce
         self._may_send = may_send
+        self._looks = looks
+        self._beside = beside
         # One after the other, so that an effect's receipts are announced in their order.
         self._announcing = asyncio.Lock()
 
@@ -78,7 +104,14 @@ class Reconciler:
         keep others waiting. Raises what the ledger and `announce` raise, once all were looked at; what was taken is
         then due again after its back-off.
         """
-        return await self.look_at(await self._ledger.take_due(limit))
+        due = await self._ledger.take_due(limit)
+        begun = {} if self._looks is None else await self._looks.begun([each.key for each in due])
+        looked = await self.look_at([each for each in due if not begun.get(each.key)])
+        # Where a process died, it is known what it died of only if nothing else is under way.
+        for each in due:
+            if times := begun.get(each.key):
+                looked.append(await (self._hold(each) if times >= MOST_BEGUN else self.look_again(each)))
+        return looked
 
     async def look_at(self, entries: Sequence[Entry]) -> list[Entry]:
         """Look at entries as `look_again` does, some at once; in order, as they stand now."""
@@ -101,6 +134,28 @@ class Reconciler:
 
     async def look_again(self, entry: Entry) -> Entry:
         """Read one entry back now, whether due or not, and do what follows from it."""
+        if self._looks is None:
+            return await self._look_again(entry)
+        async with self._beside():
+            await self._looks.begin(entry.key)
+            try:
+                return await self._look_again(entry)
+            finally:
+                await self._looks.end(entry.key)
+
+    async def _hold(self, entry: Entry) -> Entry:
+        """Leave to a person what ends the process."""
+        log.error(
+            "effect %s is not looked at any more: %d looks at it began and none ended; see what stands at the provider"
+            " and say so (`ticketgate reconcile --settle %s`)",
+            entry.key,
+            MOST_BEGUN,
+            entry.key,
+        )
+        await self._executor.hand_over(entry, token=None)
+        return entry
+
+    async def _look_again(self, entry: Entry) -> Entry:
         if not entry.is_told:
             await self._tell(entry)
         if not entry.is_open:

@@ -1,4 +1,4 @@
-"""A proposal on whose judging the process dies: two workers alone, then a person has it."""
+"""A proposal on whose judging the process dies, and an effect on whose sending and reading back it does."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from ticketgate.agents.effects.reconcile import MOST_BEGUN
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.valkey import Valkey
 
 from . import fatal_funnel_worker
 from .deployment import Deployment
-from .payment_funnel import PaymentFunnel, said
+from .meddling import redis_call
+from .payment_funnel import PaymentFunnel, effect_of, said
 from .payments import PaymentServer
-from .proposals import funnel_file, proposal
+from .proposals import funnel_file, key_of, proposal
 from .supervisor import supervise
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
@@ -53,3 +55,51 @@ def test_a_proposal_that_ends_the_process_goes_to_review_and_the_others_are_judg
     assert reviewed["case_id"] == "C-2"
     assert said(reviewed) == ("review", "policy", ("deciding this record alone ended 2 workers",))
     assert {each["case_id"] for each in funnel.records("dispatch")} == {*cases} - {"C-2"}
+
+
+def test_an_effect_that_ends_the_process_is_left_to_a_person_and_never_sent_again(
+    funnel: PaymentFunnel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fatal = "C-2"
+    monkeypatch.setenv("FATAL_KEY", key_of(fatal))
+    funnel.delegate("user_demo")
+    cases = [f"C-{n}" for n in range(4)]
+    judging = funnel.start_worker("propose")
+    judging.wait_ready()
+    funnel.send(*(proposal(case_id) for case_id in cases))
+    funnel.wait_for("dispatch", lambda each: True, count=len(cases))
+    start = partial(funnel.start_worker, "effects", program=fatal_funnel_worker.__file__)
+    due = ("ZCARD", f"ticketgate:{funnel.gate.name}:effects_open")
+
+    ends = supervise(
+        start,
+        funnel.gate,
+        until=lambda: funnel.lag("effects", "dispatch") == 0 and redis_call(funnel.gate.redis_url, *due) == 0,
+    )
+
+    # Twice alone, and before that in the batch or by the reconciler, whose pauses are shortened here.
+    assert set(ends) == {SIGSEGV}
+    assert len(ends) <= MOST_BEGUN + 3
+    for case_id in cases:
+        if case_id != fatal:
+            assert funnel.effect(case_id)["effect_state"] == "committed"
+    told = [each for each in funnel.records("receipts") if effect_of(fatal)(each)]
+    assert max(told, key=lambda each: each["sequence"])["effect_state"] == "unknown"
+    assert len(funnel.bank.ledger()[key_of(fatal)].transfers) == 1
+    assert funnel.bank.account(key_of(fatal)).posts == 1
+    held = funnel.gate.run("reconcile", "--json")
+    assert key_of(fatal) in held.stdout
+
+    settled = funnel.gate.run(
+        "reconcile",
+        "--settle",
+        key_of(fatal),
+        "--as",
+        "committed",
+        "--by",
+        "op@example.org",
+        "--reason",
+        "seen",
+    )
+    assert settled.returncode == 0, settled.stderr
+    assert funnel.effect(fatal)["effect_state"] == "committed"

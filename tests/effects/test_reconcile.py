@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from ticketgate.agents.effects.executor import Executor
 from ticketgate.agents.effects.ledger import Entry, Settlement
 from ticketgate.agents.effects.port import CannotRead, Found, NotFound, ReadBackResult, Refused
-from ticketgate.agents.effects.reconcile import NotHeld
+from ticketgate.agents.effects.reconcile import MOST_BEGUN, NotHeld, Reconciler
 from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus, JudgedAgain
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
@@ -434,3 +434,51 @@ async def test_what_is_settled_is_not_told_again_at_once() -> None:
     await scene.reconciler.settle("k1", C, actor="ann", reason="asked the bank")
 
     assert told(scene) == [(C, 3, 1)]
+
+
+class LooksInMemory:
+    """Looks that began, as the processes before left them."""
+
+    def __init__(self, **begun: int) -> None:
+        self.counts = dict(begun)
+        self.seen: list[str] = []
+
+    async def begun(self, keys: Collection[str]) -> Mapping[str, int]:
+        return {key: self.counts.get(key, 0) for key in keys}
+
+    async def begin(self, key: str) -> None:
+        self.counts[key] = self.counts.get(key, 0) + 1
+        self.seen.append(key)
+
+    async def end(self, key: str) -> None:
+        self.counts.pop(key, None)
+
+
+def looking(scene: Scene, looks: LooksInMemory) -> Scene:
+    scene.reconciler = Reconciler(
+        scene.ledger, scene.executor, judge_again=None, announce=scene.announce, looks=looks
+    )
+    return scene
+
+
+async def test_an_effect_on_which_process_after_process_died_is_left_to_a_person() -> None:
+    scene = looking(Scene(), looks := LooksInMemory(k1=MOST_BEGUN))
+    await left_open(scene)
+    reads = scene.bank.reads
+
+    entry = await scene.reconcile_often(3)
+
+    assert (entry.state, scene.bank.reads, looks.seen) == (U, reads, [])
+    assert [each.key for each in await scene.ledger.held(10)] == ["k1"]
+    settled = await scene.reconciler.settle("k1", C, actor="op", reason="seen")
+    assert settled.state is C
+
+
+async def test_a_look_that_ends_counts_for_nothing_whatever_came_of_it() -> None:
+    scene = looking(Scene(), looks := LooksInMemory(k1=MOST_BEGUN - 1))
+    await left_open(scene)
+    scene.bank.readings.append(OSError("reset by peer"))
+
+    await scene.reconcile(after_s=10)
+
+    assert (looks.seen, looks.counts) == (["k1"], {})
