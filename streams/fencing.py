@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from functools import partial
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from redis.asyncio import Redis
@@ -37,7 +37,7 @@ async def sources_of(settings: Settings, redis: Redis, keys: Keys) -> dict[Role,
         for role in get_args(Role)
         if role == "decide" or role in settings.roles or f"topic of {role}" in bound
     ]
-    topics = {role: role_terms(role, settings).source for role in roles}
+    topics: dict[Role, str] = {role: role_terms(role, settings).source for role in roles}
     places = await partitions_of(connection_of(settings), *topics.values())
     return {
         role: [each for each in places if each.topic == topic]
@@ -93,5 +93,5 @@ def _output(settings: Settings, connection: KafkaConnection, source: TopicPartit
     )
 
 
-def _new_producer(connection: KafkaConnection, **options: object) -> AIOKafkaProducer:
+def _new_producer(connection: KafkaConnection, **options: Any) -> AIOKafkaProducer:
     return AIOKafkaProducer(**connection.arguments(), **options)

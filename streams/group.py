@@ -50,7 +50,8 @@ async def committed_with_metadata(
         async with broker_errors(connection):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await consumer.start()
-                found = await consumer._coordinator.fetch_committed_offsets(list(partitions))
+                coordinator: Any = consumer._coordinator
+                found = await coordinator.fetch_committed_offsets(list(partitions))
                 return {each: (told.offset, told.metadata) for each, told in found.items()}
     finally:
         await close(consumer)

@@ -108,7 +108,9 @@ class HandOver:
         try:
             sources = await sources_of(settings, redis, keys)
             # The asking role first: the remedy that it names is its own.
-            ordered = {each: sources[each] for each in sorted(sources, key=lambda each: each != role)}
+            ordered: dict[Role, list[TopicPartition]] = {
+                each: sources[each] for each in sorted(sources, key=lambda each: each != role)
+            }
             await self._compare(redis, ordered)  # 3
             everything = [place for places in ordered.values() for place in places]
             await fence_all(settings, redis, keys, everything)  # 4, 5

@@ -21,7 +21,7 @@ class AskingOnly(MetadataRequest):  # type: ignore[misc]  # aiokafka has no type
         self, topics: Sequence[str] | None = None, allow_auto_topic_creation: bool | None = None
     ) -> None:
         """`allow_auto_topic_creation` is not heeded."""
-        super().__init__(topics, allow_auto_topic_creation=False)
+        super().__init__(None if topics is None else list(topics), allow_auto_topic_creation=False)
 
 
 for each in (client, admin):

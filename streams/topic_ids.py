@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import Any
 
 from aiokafka.errors import IncompatibleBrokerVersion, NodeNotReadyError
+from aiokafka.protocol.abstract import AbstractType
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
     Boolean,
@@ -26,7 +27,7 @@ from aiokafka.protocol.types import (
 _NO_ID = uuid.UUID(int=0)
 
 
-class _Uuid:
+class _Uuid(AbstractType[uuid.UUID]):  # type: ignore[misc]  # aiokafka has no types
     @classmethod
     def encode(cls, value: uuid.UUID) -> bytes:
         return value.bytes
@@ -69,8 +70,8 @@ _BROKER = (
 
 
 class _Answer(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY = 3
-    API_VERSION = 12
+    API_KEY = 3  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType] - as aiokafka's own
+    API_VERSION = 12  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType] - as aiokafka's own
     SCHEMA = Schema(
         ("throttle_time_ms", Int32),
         ("brokers", CompactArray(*_BROKER)),

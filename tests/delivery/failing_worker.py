@@ -39,7 +39,7 @@ async def stamping(self: AIOKafkaProducer, topic: str, value: bytes, **more: Any
 
 if ahead_s:
     time.time = lambda: _time() + ahead_s
-    AIOKafkaProducer.send = stamping
+    setattr(AIOKafkaProducer, "send", stamping)  # noqa: B010
 
 if __name__ == "__main__":
     main()

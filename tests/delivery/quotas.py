@@ -13,8 +13,8 @@ _ENTITY = Array(("type", String("utf-8")), ("name", String("utf-8")))
 
 
 class _Answer(Response):
-    API_KEY = 49
-    API_VERSION = 0
+    API_KEY = 49  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType] - as aiokafka's own
+    API_VERSION = 0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType] - as aiokafka's own
     SCHEMA = Schema(
         ("throttle_time_ms", Int32),
         (

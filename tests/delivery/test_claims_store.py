@@ -75,7 +75,8 @@ def metadata(gate: Deployment) -> set[str]:
             bootstrap_servers=gate.bootstrap, group_id=gate.name, enable_auto_commit=False
         ) as consumer:
             places = [TopicPartition(gate.topic("tickets"), number) for number in range(2)]
-            found = await consumer._coordinator.fetch_committed_offsets(places)
+            coordinator: Any = consumer._coordinator
+            found = await coordinator.fetch_committed_offsets(places)
             return {each.metadata for each in found.values()}
 
     return asyncio.run(act())

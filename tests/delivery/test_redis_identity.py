@@ -23,7 +23,7 @@ from .policies import FIXED_ANSWERS, SEED_POLICY
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 
 PARTITIONS = 2
-NewDeployment = Callable[[str], Deployment]
+NewDeployment = Callable[..., Deployment]
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
@@ -196,7 +196,7 @@ class UnderWayMachine(RuleBasedStateMachine):
 
     @invariant()
     def as_modelled(self) -> None:
-        found: Mapping[Any, Any] = self.run(self.redis.hgetall(self.keys.under_way(TOPIC, PARTITION)))
+        found: Any = self.run(self.redis.hgetall(self.keys.under_way(TOPIC, PARTITION)))
         said = {name.decode(): value.decode().removesuffix(" told") for name, value in found.items()}
         assert said == {name: each.encode() for name, each in self.model.fields.items()}
 
