@@ -51,6 +51,7 @@ async def check_verification(client: AIOKafkaAdminClient) -> None:
 async def _describe(client: AIOKafkaAdminClient, broker: str) -> Sequence[Any]:
     """What a broker answers of its setting: code, message, kind, name and entries of each resource."""
     resource = ConfigResource(ConfigResourceType.BROKER, broker, configs={SETTING: ""})
+    answer: Any
     (answer,) = await client.describe_configs([resource])
     resources: Sequence[Any] = answer.resources
     return resources
