@@ -41,13 +41,12 @@ REQUEST_TIMEOUT_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One record to send. `timestamp_ms` None lets the producer's clock set it."""
+    """One record to send. Its time is this machine's: by any other, retention would take it too soon or never."""
 
     topic: str
     key: bytes | None
     value: bytes
     headers: tuple[Header, ...] = ()
-    timestamp_ms: int | None = None
 
 
 class Output(Protocol):
@@ -198,7 +197,6 @@ async def _send(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None
             record.value,
             key=record.key,
             headers=list(record.headers),
-            timestamp_ms=record.timestamp_ms,
         )
         notice(delivery)  # where a later record is not taken any more
         deliveries.append(delivery)

@@ -93,23 +93,37 @@ def test_two_in_a_row_that_make_our_own_code_fail_are_not_set_aside_and_readyz_s
     assert ids(gate, 4, "dispatch", "review") == Counter("ABCD")
 
 
-@pytest.mark.parametrize("ahead_s", [7200, -40 * 86400])
+@pytest.mark.parametrize(("ahead_s", "way"), [(7200, "behind"), (-40 * 86400, "ahead of")])
 def test_a_worker_whose_clock_is_wrong_names_the_clock_and_which_way(
-    gate: Deployment, ahead_s: int, monkeypatch: pytest.MonkeyPatch
+    gate: Deployment, ahead_s: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for topic in ("dispatch", "review"):
-        set_topic_config(gate, topic, message_timestamp_before_max_ms=str(30 * 86_400_000))
     gate.send([ticket("A"), ticket("B")])
     monkeypatch.setenv("CLOCK_AHEAD_S", str(ahead_s))
 
     worker = gate.start_worker(program=failing_worker.__file__)
 
-    seen = json.dumps(worker.wait_for(lambda state: "this machine's clock" in json.dumps(state)))
-    assert ("2h ahead of" if ahead_s > 0 else "40d behind") in seen
+    worker.wait_for(lambda state: f"{way} this machine's" in json.dumps(state))
     assert gate.committed("dispatch", "review", "dead-letter") == []
     monkeypatch.delenv("CLOCK_AHEAD_S")
     worker.stop()
     gate.start_worker()
+    assert ids(gate, 2, "dispatch", "review") == Counter("AB")
+
+
+def test_a_time_that_an_output_refuses_from_a_right_clock_names_the_topics_limits(gate: Deployment) -> None:
+    kept = {"retention_ms": str(30 * 86_400_000), "segment_ms": str(86_400_000)}
+    for topic in ("dispatch", "review"):
+        # Nothing arrives within the millisecond that it is stamped in.
+        set_topic_config(gate, topic, **kept, message_timestamp_before_max_ms="0")
+    gate.send([ticket("A"), ticket("B")])
+
+    worker = gate.start_worker()
+
+    seen = json.dumps(worker.wait_for(lambda state: "this machine's clock" in json.dumps(state)))
+    assert "which goes with Redis'" in seen
+    assert "message.timestamp.before.max.ms" in seen
+    for topic in ("dispatch", "review"):
+        set_topic_config(gate, topic, **kept)
     assert ids(gate, 2, "dispatch", "review") == Counter("AB")
 
 

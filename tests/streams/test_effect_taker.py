@@ -23,6 +23,7 @@ from ticketgate.streams.records import OutputTopics, RecordWriter
 from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.tracing import Untraced
+from ticketgate.streams.unknown_errors import InvalidRecord
 
 from ..codecs import test_decision
 from ..codecs.funnel_records import ACCEPTED, case_decision
@@ -232,3 +233,45 @@ async def test_what_another_record_has_prepared_is_not_stopped_by_this_ones_seco
     assert desk.told()[-1] == (0, R, None)
     paid = await desk.scene.executor.carry_out(elsewhere, token=LANE)
     assert (paid.state, desk.scene.bank.sent) == (C, ["k1"])
+
+
+async def test_a_record_set_aside_goes_to_dead_letter_and_nothing_of_it_is_begun() -> None:
+    desk = Desk()
+    records: list[Any] = [record(0, passed(effect())), record(1, passed(effect(key="k2")))]
+
+    await desk.taker.take(
+        records, token=LANE, output=desk.output, aside={0: "fault: it fails alone, and others pass"}
+    )
+
+    assert desk.scene.bank.sent == ["k2"]
+    (letter,) = (each for sent, _ in desk.output.committed for each in sent if each.topic == "dead-letter")
+    said = dict(letter.headers)
+    assert (said["ticketgate-error-code"], said["ticketgate-content"]) == (b"set_aside", b"digest")
+    assert said["ticketgate-coordinate"] == b"tickets:0:0"
+    assert desk.output.committed[-1][1] == 2
+
+
+async def test_what_was_sent_before_its_record_was_set_aside_is_not_sent_again() -> None:
+    """Narrowing takes a record again and again; the ledger has what was sent of it."""
+    desk = Desk()
+    commit = desk.output.commit
+
+    async def fails_after_sending(records: Any, next_offset: int) -> None:
+        if desk.scene.bank.sent:
+            raise InvalidRecord
+        await commit(records, next_offset)
+
+    desk.output.commit = fails_after_sending  # type: ignore[method-assign]
+    for _ in range(3):
+        with pytest.raises(InvalidRecord):
+            await desk.take(passed(effect()))
+    desk.output.commit = commit  # type: ignore[method-assign]
+
+    await desk.taker.take(
+        [record(0, passed(effect())), record(1, passed(effect(key="k2")))],
+        token=LANE,
+        output=desk.output,
+        aside={0: "record_refused"},
+    )
+
+    assert desk.scene.bank.sent == ["k1", "k2"]

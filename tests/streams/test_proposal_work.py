@@ -14,8 +14,10 @@ from ticketgate.codecs.proposal import Proposal
 from ticketgate.store.attempts import CaseHistory, CaseKey, NewAttempts
 from ticketgate.store.claims import Claim
 from ticketgate.streams import proposal_work
+from ticketgate.streams.case_records import CaseWriter
 from ticketgate.streams.intake import Arrival
 from ticketgate.streams.proposal_work import ProposalWork
+from ticketgate.streams.records import OutputTopics
 from ticketgate.streams.telemetry import Telemetry
 
 from ..funnel.support import PAYMENTS, WORLD, authority, call, request
@@ -88,3 +90,28 @@ async def test_an_attempt_that_could_not_be_judged_counts_and_ends_its_case(
         ("review", ("judging failed: RecursionError",)),
         ("review", ("not_repairable", "attempted_after:review")),
     ]
+
+
+async def test_a_proposal_set_aside_goes_to_review_without_its_call_and_is_no_attempt() -> None:
+    books: Any = Books()
+    nobody: Any = None
+    topics = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
+    work = ProposalWork(
+        catalogue=PAYMENTS,
+        evidences=nobody,
+        history=books,
+        namespace="tests",
+        clock=now,
+        writer=CaseWriter(topics, PAYMENTS, 1_000_000),
+        telemetry=Telemetry(),
+    )
+    proposal = arrival("a call that nobody must see", 1)
+
+    outcome = work.set_aside(proposal, "fault: it fails alone, and others pass")
+    (sent,) = work.write_bare(proposal, outcome, key=proposal.claim.key, at=await now())
+
+    assert sent.topic == "review"
+    assert b"nobody must see" not in sent.value
+    assert b"it fails alone" in sent.value
+    assert dict(sent.headers)["ticketgate-coordinate"] == b"proposals:0:1"
+    assert books.news == []
