@@ -78,6 +78,21 @@ class Effects(RuleBasedStateMachine):
     def a_process_is_killed(self, which: int) -> None:
         self._one(which).kill()
 
+    @precondition(lambda self: any(each.write for each in self.alive))
+    @rule(which=choices)
+    def the_network_holds_a_write(self, which: int) -> None:
+        """The process has no answer of Redis and gives up: a lane begins anew, a reconciler looks again later."""
+        writing = [each for each in self.alive if each.write is not None]
+        process = writing[which % len(writing)]
+        assert process.write is not None
+        self.world.held.append(process.write)
+        process.kill()
+
+    @precondition(lambda self: self.world.held)
+    @rule()
+    def a_held_write_comes(self) -> None:
+        self.world.bring()
+
     def _one(self, which: int) -> Process:
         return self.alive[which % len(self.alive)]
 
@@ -163,6 +178,8 @@ class Effects(RuleBasedStateMachine):
             process.kill()
         for request in self.undecided:
             world.deliver(request)
+        while world.held:
+            world.bring()
         self.promises_hold()
         world.rebuild()
         for _ in range(3):

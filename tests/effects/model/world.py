@@ -6,6 +6,7 @@ who goes on, and what is lost. One effect, `k1`, of one dispatched record, at of
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -43,9 +44,11 @@ class Refusal(Exception):
 
 @dataclass
 class Stop:
-    """Where a process waits for the machine. Awaiting it gives what the machine sends."""
+    """Where a process waits for the machine. Awaiting it gives what the machine sends. `write`: what it is about to
+    write to Redis, which a network may hold."""
 
     what: str
+    write: Callable[[], Coroutine[Any, Any, object]] | None = None
 
     def __await__(self) -> Generator[Stop, None, None]:
         yield self
@@ -94,6 +97,8 @@ class World:
     fence: int = 0
     token: str = ""
     claimed: int | None = None
+    held: list[Callable[[], Coroutine[Any, Any, object]]] = field(default_factory=list)
+    """Writes that the network has taken and not yet brought. Redis gets them once: its client repeats nothing."""
     ledger: LedgerInMemory = field(init=False)
 
     def __post_init__(self) -> None:
@@ -110,10 +115,21 @@ class World:
 
     # --- the ledger's Redis and its rebuilding ---
 
+    def bring(self) -> None:
+        """What was held first comes. Nobody hears how it is answered."""
+        with contextlib.suppress(Superseded):
+            self._finish(self.held.pop(0)())
+
+    def _finish(self, writing: Coroutine[Any, Any, object]) -> None:
+        with contextlib.suppress(StopIteration):
+            writing.send(None)  # nothing is waited for in memory
+            raise AssertionError("a write that waits")
+
     def empty(self) -> None:
         """Redis forgets everything: entries, tokens, marks."""
         self.ledger = LedgerInMemory(clock=lambda: self.now)
         self.token, self.claimed = "", None
+        self.held.clear()  # as connections do, they end with the server that they went to
 
     def rebuild(self) -> None:
         """As store/ledger_rebuild.py does, with the record at hand. It takes its time, as starting a process does."""
@@ -190,34 +206,45 @@ class StoppingLedger:
     async def prepare(
         self, orders: Sequence[Order], *, token: LaneToken | None, claimed: int
     ) -> tuple[Entry | Collided, ...]:
-        await Stop("before prepare")
-        self._guard(token)
-        found = await self._world.ledger.prepare(orders, token=token, claimed=claimed)
-        self._world.claimed = max(self._world.claimed or 0, claimed)
+        async def write() -> tuple[Entry | Collided, ...]:
+            self._guard(token)
+            found = await self._world.ledger.prepare(orders, token=token, claimed=claimed)
+            self._world.claimed = max(self._world.claimed or 0, claimed)
+            return found
+
+        await Stop("before prepare", write)
+        found = await write()
         await Stop("after prepare")
         return found
 
     async def begin_send(
         self, entry: Entry, *, verdict: Verdict, token: LaneToken | None, read_back_in_s: float
     ) -> Entry | Moved:
-        await Stop("before begin_send")
-        self._guard(token)
-        written = await self._world.ledger.begin_send(
-            self._seen(entry), verdict=verdict, token=token, read_back_in_s=read_back_in_s
-        )
-        if isinstance(written, Entry) and self._world.begun_at is None:
-            self._world.begun_at = self._world.now
+        async def write() -> Entry | Moved:
+            self._guard(token)
+            written = await self._world.ledger.begin_send(
+                self._seen(entry), verdict=verdict, token=token, read_back_in_s=read_back_in_s
+            )
+            if isinstance(written, Entry) and self._world.begun_at is None:
+                self._world.begun_at = self._world.now
+            return written
+
+        await Stop("before begin_send", write)
+        written = await write()
         await Stop("after begin_send")
         return written
 
     async def settle(
         self, entry: Entry, settlement: Settlement, *, token: LaneToken | None, read_back_in_s: float
     ) -> Entry | Moved:
-        await Stop("before settle")
-        self._guard(token)
-        written = await self._world.ledger.settle(
-            entry, settlement, token=token, read_back_in_s=read_back_in_s
-        )
+        async def write() -> Entry | Moved:
+            self._guard(token)
+            return await self._world.ledger.settle(
+                entry, settlement, token=token, read_back_in_s=read_back_in_s
+            )
+
+        await Stop("before settle", write)
+        written = await write()
         await Stop("after settle")
         return written
 
@@ -304,6 +331,7 @@ class Process:
         self.is_alive = True
         self.at = "start"
         self.error: Exception | None = None
+        self.write: Callable[[], Coroutine[Any, Any, object]] | None = None
 
     def go(self, stops: int = 1) -> None:
         """Go on to the next stop, or the one after that."""
@@ -311,7 +339,8 @@ class Process:
             if not self.is_alive:
                 return
             try:
-                self.at = self._coroutine.send(None).what
+                stop = self._coroutine.send(None)
+                self.at, self.write = stop.what, stop.write
             except StopIteration:
                 self.is_alive = False
             except Exception as err:  # noqa: BLE001 - what ends a process, a worker would start it anew after
