@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--tickets", type=int, default=TICKETS, help="for each contender  [%(default)s]")
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[each.name for each in CONTENDERS])
     parser.add_argument("--calm", action="store_true", help="no faults: what each does when nothing happens")
+    parser.add_argument("--network", action="store_true", help="through a network that fails too")
     parser.add_argument("--json", action="store_true", help="one object a line instead of the table")
     options = parser.parse_args()
     # A producer that lives through a broker's death has much to say about it.
@@ -39,7 +40,14 @@ def main() -> None:
         if options.only and contender.name not in options.only:
             continue
         print(f"--- {contender.name}", file=sys.stderr, flush=True)
-        outcome = run(contender, seed=options.seed, tickets=options.tickets, logs=logs, is_calm=options.calm)
+        outcome = run(
+            contender,
+            seed=options.seed,
+            tickets=options.tickets,
+            logs=logs,
+            is_calm=options.calm,
+            has_network=options.network,
+        )
         print(json.dumps(asdict(outcome)), file=sys.stdout if options.json else sys.stderr, flush=True)
         outcomes.append(outcome)
     if not options.json:

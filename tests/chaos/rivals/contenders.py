@@ -56,7 +56,7 @@ class RivalDeployment(Deployment):
         environment = {
             **self.environment,
             **self.contender.variables,
-            "RIVAL_KAFKA": self.bootstrap,
+            "RIVAL_KAFKA": self.settings.get("KAFKA", self.bootstrap),
             "RIVAL_GROUP": self.name,
             "RIVAL_TICKETS": self.topic("tickets"),
             "RIVAL_DISPATCH": self.topic("dispatch"),

@@ -21,8 +21,9 @@ from aiokafka.errors import KafkaError
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.valkey import Valkey
 
+from .. import network as networks
 from ..faults import Scene
-from ..run import SESSION_S, storm, worker_settings
+from ..run import SESSION_S, failing, storm, worker_settings
 from ..torn import torn_transactions
 from ..workload import workload
 from .books import Books, judge
@@ -52,38 +53,51 @@ class Outcome:
     logs: str
 
 
-def run(contender: Contender, *, seed: int, tickets: int, logs: Path, is_calm: bool = False) -> Outcome:
-    """One run; the logs of workers and broker are kept in `logs`. Calm, no fault happens: the control."""
+def run(
+    contender: Contender,
+    *,
+    seed: int,
+    tickets: int,
+    logs: Path,
+    is_calm: bool = False,
+    has_network: bool = False,
+) -> Outcome:
+    """One run; the logs of workers and broker are kept in `logs`. Calm, no fault happens: the control. With a network,
+    that fails too, until nothing moves any more."""
     load = workload(seed, tickets)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ticketgate-rivals-")))
         answers = folder / "answers.json"
         answers.write_text(json.dumps(load.answers))
-        kafka = stack.enter_context(Kafka(data=folder / "kafka"))
+        kafka = Kafka(data=folder / "kafka")
         # A rival has no Redis: that one's faults fall on a server that it does not use, and only time passes.
         valkey = stack.enter_context(Valkey(data=folder / "valkey"))
+        network = networks.before(stack, kafka, valkey) if has_network else None
+        stack.enter_context(kafka)
         gate = stack.enter_context(
             RivalDeployment(
                 kafka.bootstrap,
                 valkey.url,
                 folder / "workers",
-                worker_settings(answers, brokers=1),
+                worker_settings(answers, brokers=1) | (network.settings if network else {}),
                 contender=contender,
             )
         )
         observer = Observer(
             kafka.bootstrap, gate.name, gate.topic("tickets"), [gate.topic("dispatch"), gate.topic("review")]
         )
-        scene = Scene(gate, kafka, valkey, SESSION_S, random.Random(seed), gate.start_worker)
+        scene = Scene(gate, kafka, valkey, SESSION_S, random.Random(seed), gate.start_worker, network=network)
         scene.start_worker()
         _wait_for(observer.is_group_stable, START_TIMEOUT_S, what=f"{contender.name} in its group")
-        if is_calm:
-            gate.send(load.records)
-        else:
-            storm(scene, load, is_supervised=True)
-        began = time.monotonic()
-        progress = _settle(scene, observer)
-        settle_s = time.monotonic() - began
+        with ExitStack() as faults:
+            if is_calm:
+                gate.send(load.records)
+            else:
+                faults.enter_context(failing(scene))
+                storm(scene, load, is_supervised=True)
+            began = time.monotonic()
+            progress = _settle(scene, observer)
+            settle_s = time.monotonic() - began
         books = judge(
             observer.inputs(),
             observer.emitted(),
