@@ -3,7 +3,7 @@
 RAISE raises, NONSENSE gives answers that are none, HANG never returns, FLAKY raises the first time in a process, SLOW
 takes SLOW_S for each, LONG takes LONG_S. SEGFAULT, EXIT and OOM end the process without a word, as a fault in native
 code, a library that gives up and a kernel short of memory do; UNREADABLE ends it while the ticket is read, before
-anybody is asked.
+anybody is asked, and UNPACKABLE while a batch compressed by zstd is unpacked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ticketgate.codecs.decision import ModelRef
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.codecs.questions import Question
 from ticketgate.codecs.ticket import Ticket
-from ticketgate.streams import intake, preflight
+from ticketgate.streams import intake, preflight, rawbatches, unpacking
 from ticketgate.streams.cli import main
 
 SLOW_S = 0.25
@@ -77,6 +77,17 @@ def decode(value: bytes, *, max_bytes: int) -> Ticket | Malformed:
         os.kill(os.getpid(), signal.SIGSEGV)
     return decode_ticket(value, max_bytes=max_bytes)
 
+
+def unpack(data: bytes) -> bytes:
+    found = unpacking.zstd_decode(data)
+    if b"UNPACKABLE" in found:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return found
+
+
+for module in unpacking._CURRENT:
+    module.__dict__["zstd_decode"] = unpack
+rawbatches.__dict__["_CODECS"][4] = unpack
 
 # Where the worker looks them up.
 preflight.__dict__["require_scorer"] = lambda settings: FaultyScorer()

@@ -144,6 +144,45 @@ def test_a_record_that_ended_workers_while_it_was_read_is_replayed_once_that_is_
     assert set(reasons(gate)) == {"T0", "T1", "T2"}
 
 
+def test_a_record_that_ends_workers_while_its_batch_is_unpacked_goes_to_dead_letter(gate: Deployment) -> None:
+    batches = [tickets(3), [ticket("fatal", "UNPACKABLE " * 50)], [ticket(f"after-{n}") for n in range(3)]]
+    send_batches(gate.bootstrap, gate.topic("tickets"), [(0, batch(each, codec="zstd")) for each in batches])
+
+    ends = supervise(
+        partial(start, gate),
+        gate,
+        until=lambda: len(gate.committed("dispatch", "review", "dead-letter")) >= 7,
+    )
+
+    assert ends == [SIGSEGV] * DEATHS
+    assert len(reasons(gate)) == 6
+    (letter,) = gate.committed("dead-letter")
+    assert dict(letter.headers)["ticketgate-error-code"] == b"unreadable_batch"
+    assert b"ended while they unpacked it" in (dict(letter.headers)["ticketgate-error-reason"] or b"")
+
+
+def test_a_batch_of_several_that_ends_workers_is_given_up_by_nobody_but_a_person(gate: Deployment) -> None:
+    topic = gate.topic("tickets")
+    batches = [
+        tickets(3),
+        [ticket("beside"), ticket("fatal", "UNPACKABLE " * 50)],
+        [ticket(f"after-{n}") for n in range(3)],
+    ]
+    send_batches(gate.bootstrap, topic, [(0, batch(each, codec="zstd")) for each in batches])
+
+    ends = supervise(
+        partial(start, gate), gate, until=lambda: "unreadable_batch" in json.dumps(gate.workers[-1].ready())
+    )
+    assert ends == [SIGSEGV] * DEATHS
+    assert (len(reasons(gate)), gate.committed("dead-letter")) == (3, [])
+    looked = gate.run("dead-letter", "skip", f"{topic}:0:3", "--yes")
+
+    assert looked.returncode == 0, looked.stderr
+    assert "several workers ended while they unpacked it" in looked.stdout
+    gate.wait_for_records(6, "dispatch", "review")
+    assert len(gate.committed("dead-letter")) == 1
+
+
 def test_kills_and_freezes_at_any_moment_blame_nobody(deploy: NewDeployment) -> None:
     """Kills fall into careful moments too, since each makes the next lane careful."""
     gate = deploy(policy=str(SEED_POLICY), partitions="2", session_timeout="2s", batch_size="16")
