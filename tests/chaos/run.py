@@ -16,12 +16,13 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Thread
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, ConsumerRecord
 from ticketgate.streams.embedded.kafka import Kafka, KafkaCluster
 from ticketgate.streams.embedded.valkey import Valkey
 
@@ -39,6 +40,9 @@ SENDING_S = 90.0
 SETTLE_TIMEOUT_S = 180.0
 # Of a network that goes on failing until all is decided, some of its requests wait for their time-out.
 NETWORK_SETTLE_TIMEOUT_S = 900.0
+
+# What review and dead-letter say of a record on which workers ended or hung.
+BLAME = (b"this record alone ended", b"the scorer hung on this ticket", b"ends_worker")
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,20 @@ class Report:
     missing: int
     duplicates_by_audit: int
     missing_by_audit: int
+    blamed: int
+    """Records that were given up because workers ended on them; no fault of a run is a record's."""
     seconds: float
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was emitted twice and nothing is missing, by both readers."""
-        return not (self.duplicates or self.missing or self.duplicates_by_audit or self.missing_by_audit)
+        """Whether nothing was emitted twice and nothing is missing, by both readers, and no record was blamed."""
+        return not (
+            self.duplicates
+            or self.missing
+            or self.duplicates_by_audit
+            or self.missing_by_audit
+            or self.blamed
+        )
 
 
 def run(*, seed: int, tickets: int, brokers: int, has_network: bool = False) -> Report:
@@ -128,16 +140,24 @@ def send_while(
     scene: Scene, chunks: Sequence[Sequence[Sent]], *, topic: str, is_supervised: bool = False
 ) -> None:
     """Send in chunks while the faults happen, spread over the run; supervised, workers that crash are replaced."""
-    with ThreadPoolExecutor(1, thread_name_prefix="send") as pool:
-        sending = pool.submit(lambda: asyncio.run(send_all(scene, chunks, scene.gate.topic(topic))))
-        for fault in schedule(scene):
-            time.sleep(scene.rng.uniform(0.3, 1.5))
-            if is_supervised:
-                scene.replace_crashed()
-            fault(scene)
-            scene.done[fault.__name__] += 1
-            print(f"{time.strftime('%H:%M:%S')} {fault.__name__}", file=sys.stderr, flush=True)
-        sending.result(timeout=300)
+    sending: Future[None] = Future()
+    # A daemon: where a fault fails for want of a broker, the run ends and does not wait for a producer that cannot.
+    Thread(target=_send_all, args=(sending, scene, chunks, topic), name="send", daemon=True).start()
+    for fault in schedule(scene):
+        time.sleep(scene.rng.uniform(0.3, 1.5))
+        if is_supervised:
+            scene.replace_crashed()
+        fault(scene)
+        scene.done[fault.__name__] += 1
+        print(f"{time.strftime('%H:%M:%S')} {fault.__name__}", file=sys.stderr, flush=True)
+    sending.result(timeout=300)
+
+
+def _send_all(sent: Future[None], scene: Scene, chunks: Sequence[Sequence[Sent]], topic: str) -> None:
+    try:
+        sent.set_result(asyncio.run(send_all(scene, chunks, scene.gate.topic(topic))))
+    except BaseException as err:  # noqa: BLE001 - raised where the result is asked for
+        sent.set_exception(err)
 
 
 @contextmanager
@@ -183,7 +203,7 @@ def settle(scene: Scene, load: Workload) -> None:
 
 def books(scene: Scene, load: Workload, *, seed: int, brokers: int, seconds: float) -> Report:
     gate = scene.gate
-    outputs = gate.committed("dispatch", "review")
+    outputs, dead_letters = gate.committed("dispatch", "review"), gate.committed("dead-letter")
     found = Counter(content_of(record.value or b"") for record in outputs)
     duplicates, missing = sum(count - 1 for count in found.values()), load.contents - found.keys()
     print(f"duplicates {duplicates}, missing {len(missing)}", file=sys.stderr, flush=True)
@@ -196,14 +216,20 @@ def books(scene: Scene, load: Workload, *, seed: int, brokers: int, seconds: flo
         records_in=audit["records"],
         dispatched=len(gate.committed("dispatch")),
         review=len(gate.committed("review")),
-        dead_letter=len(gate.committed("dead-letter")),
+        dead_letter=len(dead_letters),
         replayed=audit["replayed"],
         duplicates=duplicates,
         missing=len(missing),
         duplicates_by_audit=audit["duplicates"],
         missing_by_audit=audit["missing"],
+        blamed=sum(map(_is_blamed, (*outputs, *dead_letters))),
         seconds=round(seconds, 1),
     )
+
+
+def _is_blamed(record: ConsumerRecord[bytes, bytes]) -> bool:
+    told = (record.value or b"", *(value or b"" for _, value in record.headers))
+    return any(word in each for word in BLAME for each in told)
 
 
 def main() -> None:
