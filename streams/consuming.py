@@ -97,6 +97,7 @@ class Consuming:
         self._assignment: Assignment | None = None
         self._excluded: OtherStore | None = None
         self._positions: dict[TopicPartition, int] = {}
+        self._look_now = asyncio.Event()
         self._part = "kafka" if terms.role == "decide" else f"kafka {terms.source}"
         parts.readiness.wait(self._part, "starting")
 
@@ -129,7 +130,12 @@ class Consuming:
             readiness=self._parts.readiness,
             part="conditions" if self.terms.role == "decide" else f"conditions {self.terms.source}",
             interval_s=self._parts.settings.condition_interval.total_seconds(),
+            look_now=self._look_now,
         )
+
+    def look_now(self) -> None:
+        """Have the conditions looked at at once."""
+        self._look_now.set()
 
     async def watch_leaders(self) -> None:
         """Look again and again whether the brokers that lead the lanes' partitions answer, until cancelled."""

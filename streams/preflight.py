@@ -91,7 +91,15 @@ def open_decider(settings: Settings, telemetry: Telemetry) -> ModelDecider:
 
 async def require_dependencies(settings: Settings) -> None:
     """Broker and Redis answer, and let us in. Raises `Unreachable`, or `SettingsError` where a setting must change."""
-    await asyncio.gather(require_within_limits(connection_of(settings), settings), require_redis(settings))
+    # Both to their end: of two that fail, one would be told by asyncio with a traceback.
+    outcomes = await asyncio.gather(
+        require_within_limits(connection_of(settings), settings),
+        require_redis(settings),
+        return_exceptions=True,
+    )
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 async def require_redis(settings: Settings) -> None:

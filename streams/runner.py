@@ -167,8 +167,15 @@ class Runner:
             self._run(run(), name="reconcile")
         self._run(withdraw_forever(self._under_ways), name="withdraw")
         where = without_password(self._settings.redis.get_secret_value())
-        self._run(watch_redis(self._redis, self._readiness, where=where), name="watch redis")
+        self._run(
+            watch_redis(self._redis, self._readiness, where=where, on_other_server=self._look_now),
+            name="watch redis",
+        )
         self._run(self._watch.run(), name="watch the process")
+
+    def _look_now(self) -> None:
+        for role in self._roles:
+            role.look_now()
 
     def _run(self, work: Coroutine[None, None, None], *, name: str) -> None:
         """Have something run beside all else, until `stop`."""

@@ -8,6 +8,7 @@ was emitted without the condition: README.md says what that can cost.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Collection
 
@@ -27,11 +28,16 @@ async def watch_conditions(
     readiness: Readiness,
     part: str,
     interval_s: float,
+    look_now: asyncio.Event,
 ) -> None:
-    """Look every `interval_s` until cancelled. `part`: under which name /readyz tells of a breach beside the lanes."""
+    """Look every `interval_s`, and whenever `look_now` is set, until cancelled. `part`: under which name /readyz tells
+    of a breach beside the lanes."""
     pause_s = interval_s
     while True:
-        await asyncio.sleep(pause_s)
+        with contextlib.suppress(TimeoutError):  # it is time
+            async with asyncio.timeout(pause_s):
+                await look_now.wait()
+        look_now.clear()
         pause_s = interval_s
         try:
             await conditions.check()

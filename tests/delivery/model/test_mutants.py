@@ -12,7 +12,7 @@ from .machine import Deliveries, DeliveriesWithLosses, machine
 
 # The same interleavings each time, and no shrinking: that it fails is all that is asked.
 bounded = settings(
-    max_examples=1_000,
+    max_examples=4_000,
     stateful_step_count=40,
     derandomize=True,
     database=None,
