@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import settings
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.process import PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
@@ -20,6 +21,10 @@ KEEPING = {"log.initial.task.delay.ms": "86400000"}
 
 # A run that a shell started in the background ignores Ctrl-C, and all that it starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# An example that takes long says that the machine is loaded, and nothing of what is tested.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 
 def _new_kafka(data: Path | None = None) -> Kafka:
