@@ -1,0 +1,13 @@
+F={"de":["Wo ist mein Paket?","Bitte kündigen Sie meinen Vertrag.","Meine Karte wurde zweimal belastet.","Danke","Ich kann mich nicht anmelden","Die App stürzt immer ab, wenn ich die Einstellungen öffne.","Guten Tag, die Rechnung vom März ist falsch. Bitte korrigieren Sie sie bis Freitag.","Hilfe bitte","Passwort vergessen"],
+"fr":["Où est mon colis ?","Je veux un remboursement","Ma carte a été débitée deux fois.","Bonjour, je souhaite résilier mon abonnement.","L'application plante à chaque fois","mot de passe oublié","Merci"],
+"es":["¿Dónde está mi pedido?","Hola, quiero cancelar mi pedido","Me cobraron dos veces","No puedo iniciar sesión en mi cuenta","Gracias","La aplicación se cierra sola cuando abro los ajustes."],
+"it":["Dov'è il mio pacco?","Vorrei un rimborso","Mi avete addebitato due volte lo stesso ordine.","Non riesco ad accedere al mio account"],
+"pt":["Onde está a minha encomenda?","Quero cancelar a minha assinatura","Fui cobrado duas vezes pelo mesmo pedido.","Não consigo entrar na minha conta"],
+"nl":["Mijn pakket is niet aangekomen","Ik wil mijn geld terug","Waar kan ik mijn wachtwoord wijzigen?","De app werkt niet meer"],
+"pl":["Gdzie jest moja paczka?","Chcę zwrot pieniędzy","Nie mogę się zalogować"],
+"sv":["Var är mitt paket?","Jag vill ha pengarna tillbaka","Appen kraschar hela tiden"],
+"tr":["Kargom nerede?","Paramı geri istiyorum","Hesabıma giriş yapamıyorum"],
+"cs":["Kde je můj balík?","Chci vrátit peníze","Aplikace pořád padá"],
+"fi":["Missä pakettini on?","Haluan rahani takaisin"],"hu":["Hol van a csomagom?","Kérem vissza a pénzemet"],"ro":["Unde este coletul meu?","Vreau banii înapoi"],
+"id":["Di mana paket saya?","Saya ingin uang saya kembali"],"vi":["Gói hàng của tôi ở đâu?"],"da":["Hvor er min pakke?","Jeg vil gerne have mine penge tilbage"],
+"ru":["Где моя посылка? Я заплатил дважды.","Не могу войти"],"el":["Πού είναι το δέμα μου;"],"ar":["أين طردي؟"],"he":["איפה החבילה שלי?"],"ja":["荷物はどこですか"],"zh":["请问我的包裹在哪里"],"ko":["제 소포는 어디에 있나요?"],"th":["ลูกค้าต้องการเงินคืน"],"hi":["मेरा पार्सल कहाँ है?"],"uk":["Де моя посилка?"]}
