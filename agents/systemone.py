@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ticketgate.agents.scoring.scorer import Scorer, Scores
-from ticketgate.codecs.answers import Answer, answer_json, check_answers
+from ticketgate.codecs.answer_checks import check_answers
+from ticketgate.codecs.answers import Answer, answer_json
 from ticketgate.codecs.malformed import wrong_kind
 from ticketgate.codecs.questions import Question, QuestionError, read_questions
 from ticketgate.codecs.strict import JsonValue

@@ -14,7 +14,8 @@ from ticketgate.agents.policy.facts import Fact, NoFact, fact_record, read_fact
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.selection import probabilities, select
-from ticketgate.codecs.answers import Answer, answer_confidence, check_answers, tag_non_finite
+from ticketgate.codecs.answer_checks import check_answers
+from ticketgate.codecs.answers import Answer, answer_confidence, tag_non_finite
 from ticketgate.codecs.decision import Probability, Violation
 from ticketgate.codecs.malformed import quote
 from ticketgate.codecs.strict import JsonValue

@@ -18,7 +18,8 @@ from ticketgate.agents.policy.examples import Example
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.scoring.scorer import Scorer
 from ticketgate.agents.selection import select
-from ticketgate.codecs.answers import Answer, answer_confidence, check_answers
+from ticketgate.codecs.answer_checks import check_answers
+from ticketgate.codecs.answers import Answer, answer_confidence
 from ticketgate.codecs.strict import JsonValue
 from ticketgate.codecs.ticket import Ticket
 

@@ -5,6 +5,7 @@ Stands on nothing but jiter, orjson and pydantic. Each module's docstring says w
 
 # ruff: noqa: A005 - installed as ticketgate.codecs, which shadows nothing (DESIGN section 2)
 
+from ticketgate.codecs.answer_checks import check_answers
 from ticketgate.codecs.answers import (
     Answer,
     ChoiceAnswer,
@@ -12,7 +13,6 @@ from ticketgate.codecs.answers import (
     ScoreAnswer,
     answer_confidence,
     answer_json,
-    check_answers,
     confidence,
 )
 from ticketgate.codecs.case_decision import (

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ticketgate.codecs.answers import Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer, check_answers
+from ticketgate.codecs.answer_checks import check_answers
+from ticketgate.codecs.answers import Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer
 from ticketgate.codecs.malformed import quote, wrong_kind
 from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
 from ticketgate.codecs.strict import JsonValue, encode

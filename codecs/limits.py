@@ -17,3 +17,6 @@ MAX_INTEGER = 2**64 - 1
 # Digits that a number may have before its point. jiter takes no more, and says so as "out of range" even if an
 # exponent brings the value back; so it is a rule here, and not a surprise.
 MAX_WHOLE_DIGITS = 4300
+
+# A file is its owner's own: the limit that protects from a stranger's ticket is not meant for it.
+MAX_FILE_BYTES = 64 * 2**20

@@ -19,7 +19,7 @@ from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey, 
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import mark_committed, raise_claimed_as
-from ticketgate.store.servers import SOUND
+from ticketgate.store.server_scripts import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken
 from ticketgate.store.underway import UnderWay, queue_note
 from ticketgate.store.voids import Voids

@@ -32,14 +32,14 @@ class ServerGuard:
     """The server that this process accepted last, None before the first."""
 
     accepted: ServerId | None = None
-    _pools: list[Any] = field(default_factory=list)
+    pools: list[Any] = field(default_factory=list)
 
     async def accept(self, server: ServerId) -> None:
         """Let commands go to this server, and to no other. What is under way to another one fails."""
         if server == self.accepted:
             return
         self.accepted = server
-        await asyncio.gather(*(pool.disconnect() for pool in self._pools), return_exceptions=True)
+        await asyncio.gather(*(pool.disconnect() for pool in self.pools), return_exceptions=True)
 
     async def on_connect(self, connection: Any) -> None:
         """redis-py's hook: what it does itself, and then the question."""
@@ -69,7 +69,7 @@ def connect(url: str, *, timeout: timedelta, guard: ServerGuard | None = None) -
     behind = SentinelUrl.parse(url)
     redis = Redis.from_url(url, **options) if behind is None else behind.connect(**options)
     if guard is not None:
-        guard._pools.append(redis.connection_pool)
+        guard.pools.append(redis.connection_pool)
     return redis
 
 

@@ -33,8 +33,9 @@ from ticketgate.store.entries import (
 )
 from ticketgate.store.entry_fields import EntryUnreadable, read_reply, write_known, write_order
 from ticketgate.store.keys import Keys
+from ticketgate.store.ledger_scripts import BEGIN_SEND, HELD, HOLD, NOW, PREPARE, SETTLE, TAKE_DUE, TELL
 from ticketgate.store.marks import mark_committed
-from ticketgate.store.servers import SOUND, WHOLE
+from ticketgate.store.server_scripts import SOUND, WHOLE
 from ticketgate.store.tokens import GUARD, LaneToken
 from ticketgate.store.witnesses import Witness
 
@@ -44,136 +45,6 @@ log = logging.getLogger(__name__)
 # person's, and a provider must not be asked about it all day.
 BACK_OFF_FIRST = timedelta(seconds=2)
 BACK_OFF_MOST = timedelta(minutes=10)
-
-# Redis' time in ms; and an entry as the scripts return it: the time, then the hash, flat.
-_NOW = """
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local function entry(name)
-  local found = redis.call('HGETALL', name)
-  table.insert(found, 1, string.format('%.0f', now))
-  return found
-end
-"""
-
-# KEYS[1] the token, KEYS[2] the claimed mark, then the effects. ARGV[1] the lane's token, ARGV[2] the mark, then for
-# each effect its content and its order, and last the lifetime in ms of what is prepared. Returns the entries as they
-# stand. The mark comes last of all. What was rejected before anything was sent leaves its key to another order
-# (`entries.is_free`). What is prepared lives for as long as its record can be read, from when a lane last took it up.
-_PREPARE = """
-local found = {}
-for i = 3, #KEYS do
-  local stands = redis.call('HMGET', KEYS[i], 'state', 'sends', 'order')
-  local is_free = stands[1] == 'rejected' and stands[2] == '0' and stands[3] ~= ARGV[2 * i - 2]
-  if not stands[1] or is_free then
-    redis.call('HSET', KEYS[i], 'content', ARGV[2 * i - 3], 'order', ARGV[2 * i - 2],
-      'state', 'prepared', 'sends', 0, 'at', now, 'told', 1)
-    redis.call('HINCRBY', KEYS[i], 'sequence', 1)
-    redis.call('HDEL', KEYS[i], 'known', 'restored')
-    stands[1] = 'prepared'
-  end
-  if stands[1] == 'prepared' then redis.call('PEXPIRE', KEYS[i], ARGV[#ARGV]) end
-  found[i - 2] = entry(KEYS[i])
-end
-if ARGV[2] ~= '' and tonumber(redis.call('GET', KEYS[2]) or '-1') < tonumber(ARGV[2]) then
-  redis.call('SET', KEYS[2], ARGV[2])
-end
-return found
-"""
-
-# KEYS[1] the token, KEYS[2] the effect, KEYS[3] what to look at again, KEYS[4] what is open. ARGV[1] the lane's token,
-# ARGV[2] and ARGV[3] the state and the sequence seen, ARGV[4] the effect's key, ARGV[5] what is known, ARGV[6] ms until
-# it is looked at. Returns whether it was so, and the entry.
-_COMPARE = """
-local stands = redis.call('HMGET', KEYS[2], 'state', 'sequence')
-if stands[1] ~= ARGV[2] or stands[2] ~= ARGV[3] then return {'0', entry(KEYS[2])} end
-"""
-_BEGIN_SEND = (
-    _COMPARE
-    + """
-redis.call('HSET', KEYS[2], 'state', 'unknown', 'known', ARGV[5], 'at', now, 'sent', now, 'reads', 0, 'told', 1)
-redis.call('HINCRBY', KEYS[2], 'sequence', 1)
-redis.call('HINCRBY', KEYS[2], 'sends', 1)
-redis.call('PERSIST', KEYS[2])
-redis.call('ZADD', KEYS[3], now + tonumber(ARGV[6]), ARGV[4])
-redis.call('ZADD', KEYS[4], 'NX', now, ARGV[4])
-return {'1', entry(KEYS[2])}
-"""
-)
-
-# And ARGV[7] the new state, ARGV[8] whether it is open, ARGV[9] whether it is told, ARGV[10] the lifetime in ms of what
-# is neither to be looked at nor to be told.
-_SETTLE = (
-    _COMPARE
-    + """
-redis.call('HSET', KEYS[2], 'state', ARGV[7], 'known', ARGV[5], 'at', now, 'told', ARGV[9])
-redis.call('HINCRBY', KEYS[2], 'sequence', 1)
-if ARGV[8] == '1' then
-  redis.call('ZADD', KEYS[4], 'NX', now, ARGV[4])
-else
-  redis.call('ZREM', KEYS[4], ARGV[4])
-end
-if ARGV[8] == '1' or ARGV[9] == '0' then
-  redis.call('ZADD', KEYS[3], now + tonumber(ARGV[6]), ARGV[4])
-  redis.call('PERSIST', KEYS[2])
-else
-  redis.call('ZREM', KEYS[3], ARGV[4])
-  redis.call('PEXPIRE', KEYS[2], ARGV[10])
-end
-return {'1', entry(KEYS[2])}
-"""
-)
-
-# KEYS and ARGV[1] to ARGV[4] as above, ARGV[5] whether the entry is open, ARGV[6] the lifetime in ms.
-_TELL = (
-    _COMPARE
-    + """
-redis.call('HSET', KEYS[2], 'told', 1)
-if ARGV[5] == '0' then
-  redis.call('ZREM', KEYS[3], ARGV[4])
-  redis.call('PEXPIRE', KEYS[2], ARGV[6])
-end
-return {'1', entry(KEYS[2])}
-"""
-)
-
-_HOLD = (
-    _COMPARE
-    + """
-redis.call('ZREM', KEYS[3], ARGV[4])
-return {'1', entry(KEYS[2])}
-"""
-)
-
-# KEYS[1] what to look at again, KEYS[2] what is open. ARGV[1] what an effect's name begins with, ARGV[2] how many at
-# most, ARGV[3] and ARGV[4] the first and the longest pause in ms. Returns keys and entries by turns.
-_TAKE_DUE = """
-local found = {}
-for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[2])) do
-  local name = ARGV[1] .. key
-  if redis.call('EXISTS', name) == 0 then
-    redis.call('ZREM', KEYS[1], key)
-    redis.call('ZREM', KEYS[2], key)
-  else
-    local reads = redis.call('HINCRBY', name, 'reads', 1)
-    local pause = math.min(tonumber(ARGV[4]), tonumber(ARGV[3]) * 2 ^ math.min(reads - 1, 30))
-    redis.call('ZADD', KEYS[1], now + pause, key)
-    found[#found + 1] = key
-    found[#found + 1] = entry(name)
-  end
-end
-return found
-"""
-
-# KEYS[1] what is open, KEYS[2] what an effect's name begins with; ARGV[1] how many at most. As above.
-_HELD = """
-local found = {}
-for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[1]) - 1)) do
-  found[#found + 1] = key
-  found[#found + 1] = entry(KEYS[2] .. key)
-end
-return found
-"""
 
 
 class Ledger:
@@ -204,7 +75,7 @@ class Ledger:
             names.append(self._keys.effect(order.command.key))
             arguments += [order.command.content, write_order(order)]
         arguments.append(self._ttl_ms)
-        replies = cast("list[list[bytes]]", await self._run(_PREPARE, names, arguments, token))
+        replies = cast("list[list[bytes]]", await self._run(PREPARE, names, arguments, token))
         return tuple(_found(order, reply) for order, reply in zip(orders, replies, strict=True))
 
     async def begin_send(
@@ -214,7 +85,7 @@ class Ledger:
         check_send(entry)
         known = write_known(Settlement(state=EffectState.UNKNOWN, verdict=verdict))
         # No mark would miss it, and without it the effect would be sent again.
-        return await self._step(_BEGIN_SEND, entry, [known, _ms(read_back_in_s)], token, is_rare=True)
+        return await self._step(BEGIN_SEND, entry, [known, _ms(read_back_in_s)], token, is_rare=True)
 
     async def settle(
         self, entry: Entry, settlement: Settlement, *, token: LaneToken | None, read_back_in_s: float
@@ -232,24 +103,24 @@ class Ledger:
         ]
         # Lost, it is read back again; but what a person said would be lost for good.
         is_rare = settlement.settled_by is not None
-        return await self._step(_SETTLE, entry, arguments, token, is_rare=is_rare)
+        return await self._step(SETTLE, entry, arguments, token, is_rare=is_rare)
 
     async def tell(self, entry: Entry) -> None:
         """The receipt of this entry is announced; an entry that has moved on is left alone."""
-        await self._step(_TELL, entry, [int(entry.is_open), self._ttl_ms], None)
+        await self._step(TELL, entry, [int(entry.is_open), self._ttl_ms], None)
 
     async def hold(self, entry: Entry, *, token: LaneToken | None) -> None:
         """Leave an open effect to a person: it stays open, and is not due any more; one that has moved on is left
         alone."""
         if entry.is_open:
-            await self._step(_HOLD, entry, [], token)
+            await self._step(HOLD, entry, [], token)
 
     async def take_due(self, limit: int) -> tuple[Entry, ...]:
         """What is due, the longest due first; each is due again after a back-off, unless it is settled till then. What
         cannot be read is logged, and keeps nothing else waiting."""
         names = (self._keys.effects_open, self._keys.effects_since)
         pauses = (_ms(BACK_OFF_FIRST.total_seconds()), _ms(BACK_OFF_MOST.total_seconds()))
-        reply = await self._redis.eval(_NOW + _TAKE_DUE, 2, *names, self._keys.effect(""), limit, *pauses)
+        reply = await self._redis.eval(NOW + TAKE_DUE, 2, *names, self._keys.effect(""), limit, *pauses)
         entries, unreadable = _parted(reply)
         for each in unreadable:
             log.error("%s", each)
@@ -257,7 +128,7 @@ class Ledger:
 
     async def read(self, key: str) -> Entry | None:
         """The entry of a key."""
-        reply = await self._redis.eval(_NOW + "return entry(KEYS[1])", 1, self._keys.effect(key))
+        reply = await self._redis.eval(NOW + "return entry(KEYS[1])", 1, self._keys.effect(key))
         return read_reply(key, cast("list[bytes]", reply))
 
     async def held(self, limit: int) -> tuple[Entry, ...]:
@@ -267,7 +138,7 @@ class Ledger:
     async def listed(self, limit: int) -> tuple[tuple[Entry, ...], tuple[EntryUnreadable, ...]]:
         """The oldest `limit` that are open: those that can be read, and those that cannot."""
         names = (self._keys.effects_since, self._keys.effect(""))
-        return _parted(await self._redis.eval(_NOW + _HELD, 2, *names, limit))
+        return _parted(await self._redis.eval(NOW + HELD, 2, *names, limit))
 
     async def count_open(self) -> Open:
         """How much is open, and since when."""
@@ -313,7 +184,7 @@ class Ledger:
         first = self._keys.effects_open if token is None else token.name
         value = "" if token is None else token.value
         async with self._redis.pipeline(transaction=False) as pipeline:
-            pipeline.eval(guard + _NOW + script, len(names) + 1, first, *names, value, *arguments)
+            pipeline.eval(guard + NOW + script, len(names) + 1, first, *names, value, *arguments)
             (reply,) = await self._durability.execute(pipeline, self._keys, is_rare=is_rare)
         return reply
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from ticketgate.store.keys import Keys
-from ticketgate.store.servers import SOUND
+from ticketgate.store.server_scripts import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken, superseded
 from ticketgate.store.underway import queue_note, reading
 from ticketgate.store.witnesses import Witness, write_as

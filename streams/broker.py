@@ -14,6 +14,7 @@ from typing import Any
 from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from ticketgate.streams.client_internals import client_of_admin, told_versions
 from ticketgate.streams.kafka_connection import KafkaConnection
 from ticketgate.streams.kafka_refusal import find_refusal
 
@@ -95,7 +96,7 @@ def unreachable(connection: KafkaConnection, err: BaseException) -> Unreachable:
 async def broker_config(client: AIOKafkaAdminClient) -> dict[str, str]:
     """The configuration of one broker, such as tells it; empty from one that does not tell."""
     try:
-        node = next(iter(client._client.cluster.brokers())).nodeId
+        node = next(iter(client_of_admin(client).cluster.brokers())).nodeId
         (response,) = await client.describe_configs([ConfigResource(ConfigResourceType.BROKER, str(node))])
     except (kafka.KafkaError, StopIteration):
         return {}
@@ -112,7 +113,7 @@ async def describe_broker(connection: KafkaConnection) -> Broker:
 async def describe(client: AIOKafkaAdminClient) -> Broker:
     """As `describe_broker`, by a client that is connected. Raises aiokafka's errors."""
     cluster = await client.describe_cluster()
-    told = [each._versions for each in client._client._conns.values() if each._versions]
+    told = told_versions(client)
     least_fetch = min((versions.get(_FETCH_API, (0, 0))[0] for versions in told), default=0)
     log_dirs = max((versions.get(_DESCRIBE_LOG_DIRS_API, (0, 0))[1] for versions in told), default=0)
     return Broker(

@@ -9,7 +9,8 @@ from datetime import timedelta
 
 from ticketgate.streams.broker import admin_client, broker_config
 from ticketgate.streams.kafka_connection import KafkaConnection
-from ticketgate.streams.settings import Settings, SettingsError, show_duration
+from ticketgate.streams.setting_kinds import SettingsError, show_duration
+from ticketgate.streams.settings import Settings
 
 MOST_TRANSACTION = "transaction.max.timeout.ms"
 

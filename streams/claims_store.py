@@ -26,10 +26,10 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, Cons
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from ticketgate.store.keys import Keys
+from ticketgate.streams.faults import Action, Handling, LaneFault
 from ticketgate.streams.fencing import partitions_of
 from ticketgate.streams.group import committed_with_metadata, tellings_of_members
 from ticketgate.streams.kafka_connection import connection_of
-from ticketgate.streams.recovery import Action, Handling, LaneFault
 from ticketgate.streams.roles import RoleTerms
 from ticketgate.streams.settings import Settings
 

@@ -21,7 +21,8 @@ from ticketgate.streams.broker import admin_client, describe, describe_broker
 from ticketgate.streams.handover import HandOver
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.roles import RoleTerms, role_terms
-from ticketgate.streams.settings import Role, Settings, show_duration
+from ticketgate.streams.setting_kinds import Role, show_duration
+from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics, topic_config
 from ticketgate.streams.verification import check_verification
 from ticketgate.streams.vouching import find_cut, why_not

@@ -8,39 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from redis.asyncio import Redis
-from ticketgate.store.durability import Durability
-from ticketgate.store.keys import Keys
-from ticketgate.store.underway import UnderWays
 from ticketgate.streams.assignment import Assignment
-from ticketgate.streams.batch import BatchHung, BatchTaker
-from ticketgate.streams.claims_store import ClaimsStore, OtherStore, StoreId, assignor_of
+from ticketgate.streams.batch import BatchTaker
+from ticketgate.streams.claims_store import OtherStore, StoreId, assignor_of
+from ticketgate.streams.client_internals import client_of
 from ticketgate.streams.conditions import Conditions
 from ticketgate.streams.diagnosis import Diagnosis
-from ticketgate.streams.floor import Floor
+from ticketgate.streams.faults import Action
 from ticketgate.streams.group_watch import GroupWatch
-from ticketgate.streams.handover import HandOver
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.lane import REFUSAL_RETRY_S, STEP_LIMIT_S, Lane
+from ticketgate.streams.lane_parts import LaneParts
 from ticketgate.streams.leader_watch import watch_leaders
 from ticketgate.streams.membership import Membership
 from ticketgate.streams.opening import Opening
 from ticketgate.streams.outside import Outside, find_reason, told
-from ticketgate.streams.overdue import Steps
 from ticketgate.streams.pace import pace_for
-from ticketgate.streams.passing import PassingOver
-from ticketgate.streams.readiness import Readiness
-from ticketgate.streams.recovery import Action, handling, may_hide_refusal
+from ticketgate.streams.recovery import handling, may_hide_refusal
 from ticketgate.streams.roles import RoleTerms
-from ticketgate.streams.settings import Settings
-from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.topics import require_topic
 from ticketgate.streams.transaction import OffsetCommit, Output, Transactions, transactional_id
 from ticketgate.streams.watching import watch_conditions
@@ -62,25 +53,6 @@ RETRY_FIRST_S = 1.0
 RETRY_MOST_S = 5.0
 # A broker that is gone makes aiokafka's consumer try for ever to leave its group.
 CONSUMER_STOP_TIMEOUT_S = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneParts:
-    """What all lanes of a process share."""
-
-    settings: Settings
-    redis: Redis
-    keys: Keys
-    under_ways: UnderWays
-    floor: Floor
-    durability: Durability
-    hand_over: HandOver
-    store: ClaimsStore
-    passing: PassingOver
-    telemetry: Telemetry
-    readiness: Readiness
-    steps: Steps
-    on_hang: Callable[[TopicPartition, BatchHung], Awaitable[None]]
 
 
 class Consuming:
@@ -157,7 +129,7 @@ class Consuming:
             with self._step("starting"):
                 await within(START_TIMEOUT_S, consumer.start())
                 # It would join with nothing to serve, and be content.
-                await within(START_TIMEOUT_S, require_topic(consumer._client, self.terms.source))
+                await within(START_TIMEOUT_S, require_topic(client_of(consumer), self.terms.source))
             self._consumer = consumer
             self._membership = membership = Membership(consumer, self.terms.source)
             self._positions = {}

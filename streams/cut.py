@@ -13,6 +13,7 @@ from ticketgate.store.conditions import ConditionFailed
 from ticketgate.store.keys import Keys
 from ticketgate.store.witnesses import Witness, read_witnesses
 from ticketgate.streams.broker import admin_client
+from ticketgate.streams.client_internals import client_of_admin
 from ticketgate.streams.dispatched import take_in_dispatched
 from ticketgate.streams.inputs import Source
 from ticketgate.streams.origin import TopicCut, TopicMadeAnew, anew_remedy, require_topic_id
@@ -32,7 +33,10 @@ async def require_same_topic(
             known = await read_witnesses(redis, keys, each.topic, each.partition)
             try:
                 found = await require_topic_id(
-                    client._client, each.topic, known.topic_id, remedy=anew_remedy(of.replay, of.has_claims)
+                    client_of_admin(client),
+                    each.topic,
+                    known.topic_id,
+                    remedy=anew_remedy(of.replay, of.has_claims),
                 )
             except TopicMadeAnew as err:
                 raise ConditionFailed(str(err), err.handling.remedy) from err

@@ -1,8 +1,8 @@
 """How far a partition is decided without a gap, as outputs and claims tell, where the group's offset cannot.
 
 Promise: all inputs from a start to `decided_to` have their outcome, so a lane that goes on there emits nothing again
-and passes over nothing. The `committed` mark alone would not do: it rides with the next batch's claims, and so lags
-behind by one batch.
+and passes over nothing. The `committed` mark alone would not do: it is written after the commit, and a lane that died
+in between has not written it.
 Relies on: claims that are there (rebuilt, if they were lost), a group without members.
 """
 

@@ -9,10 +9,11 @@ from aiokafka.errors import InvalidTimestampError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from ticketgate.store.clock import redis_now
+from ticketgate.streams.faults import LaneFault
 from ticketgate.streams.kafka_connection import KafkaConnection
 from ticketgate.streams.kafka_refusal import find_refusal
-from ticketgate.streams.recovery import CLOCK, LaneFault, handling, may_hide_refusal
-from ticketgate.streams.settings import show_duration
+from ticketgate.streams.recovery import CLOCK, handling, may_hide_refusal
+from ticketgate.streams.setting_kinds import show_duration
 
 # Two machines whose clocks are set by NTP differ by less, and Redis needs a moment to answer.
 SAME_S = 60.0

@@ -31,6 +31,7 @@ from ticketgate.store.underway import UnderWay
 from ticketgate.store.witnesses import Witness
 from ticketgate.streams.batch import NONE_ASIDE, Alone, deciding
 from ticketgate.streams.case_records import ReceiptWriter
+from ticketgate.streams.contention import KeyLeft
 from ticketgate.streams.dispatched import Dispatched, DispatchedIntake, take_in_dispatched
 from ticketgate.streams.records import RecordWriter
 from ticketgate.streams.second_look import SecondLook, stopped
@@ -53,14 +54,6 @@ ENDS_WORKER = (
     "nothing was sent; mend what ended the workers and dispatch it anew (`ticketgate ledger dispatch KEY`), or a person"
     " carries it out and says so (`ticketgate reconcile --settle KEY --as committed`)"
 )
-
-
-class KeyLeft(Exception):
-    """Another lane stopped the order that had the key when this one came upon it. The lane reopens, and its own order
-    is prepared."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f"effect {key} was stopped for another record, which left its key")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from ticketgate.streams.broker import admin_client
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
 from ticketgate.streams.roles import role_terms
 from ticketgate.streams.scanning import broker_errors
-from ticketgate.streams.settings import Role, Settings
+from ticketgate.streams.setting_kinds import Role
+from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
 from ticketgate.streams.transaction import Transactions, transactional_id
 

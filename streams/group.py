@@ -15,6 +15,7 @@ from aiokafka.coordinator.protocol import ConsumerProtocol
 from aiokafka.errors import CommitFailedError, KafkaError
 from ticketgate.agents.plural import counted
 from ticketgate.streams.broker import admin_client
+from ticketgate.streams.client_internals import coordinator_of
 from ticketgate.streams.kafka_connection import KafkaConnection
 from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
 
@@ -50,7 +51,7 @@ async def committed_with_metadata(
         async with broker_errors(connection):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await consumer.start()
-                coordinator: Any = consumer._coordinator
+                coordinator: Any = coordinator_of(consumer)
                 found = await coordinator.fetch_committed_offsets(list(partitions))
                 return {each: (told.offset, told.metadata) for each, told in found.items()}
     finally:

@@ -32,15 +32,17 @@ from redis.asyncio import Redis
 from ticketgate.store.connect import ServerGuard
 from ticketgate.store.keys import Keys
 from ticketgate.store.marks import read_all_marks
-from ticketgate.store.servers import GAPS, Clocks, Kind, Look, ServerId, lock, look, stand_on, unlock
+from ticketgate.store.server_scripts import GAPS
+from ticketgate.store.servers import Clocks, Kind, Look, ServerId, lock, look, stand_on, unlock
 from ticketgate.streams.claims_store import ClaimsStore, OtherStore, StoreId, make_store, read_store
+from ticketgate.streams.faults import Action, Handling, LaneFault
 from ticketgate.streams.fencing import fence_all, sources_of
 from ticketgate.streams.group import committed_with_metadata
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.opening import LaneRefusal, require_claims
-from ticketgate.streams.recovery import Action, Handling, LaneFault
 from ticketgate.streams.roles import role_terms
-from ticketgate.streams.settings import Role, Settings
+from ticketgate.streams.setting_kinds import Role
+from ticketgate.streams.settings import Settings
 
 log = logging.getLogger(__name__)
 

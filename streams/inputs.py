@@ -11,7 +11,8 @@ from typing import Any, Literal, assert_never, get_args
 
 from ticketgate.streams.intake import Reader, proposal_reader, ticket_reader
 from ticketgate.streams.roles import role_terms
-from ticketgate.streams.settings import Role, Settings
+from ticketgate.streams.setting_kinds import Role
+from ticketgate.streams.settings import Settings
 
 InputName = Literal["tickets", "proposals"]
 INPUT_NAMES: tuple[InputName, ...] = get_args(InputName)

@@ -16,7 +16,8 @@ from typing import Any
 
 from ticketgate.streams import no_creation as _  # noqa: F401 - for its effect: asking for topics makes none
 from ticketgate.streams.kafka_settings import KafkaSettings
-from ticketgate.streams.settings import PREFIX, SettingsError
+from ticketgate.streams.setting_kinds import SettingsError
+from ticketgate.streams.settings import PREFIX
 from ticketgate.streams.unpacking import limit_unpacking
 
 

@@ -15,7 +15,7 @@ from aiokafka import errors as kafka
 from aiokafka.conn import AIOKafkaConnection, collect_hosts, create_conn
 from aiokafka.protocol.metadata import MetadataRequest
 from ticketgate.streams.kafka_connection import KafkaConnection
-from ticketgate.streams.settings import SettingsError
+from ticketgate.streams.setting_kinds import SettingsError
 
 # Brokers that are there refuse within a second; what is silent for longer is away.
 ASK_TIMEOUT_S = 5.0

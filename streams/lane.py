@@ -35,7 +35,9 @@ from ticketgate.store.tokens import LaneToken, Superseded
 from ticketgate.store.underway import Doing, UnderWay, UnderWays
 from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.careful import CarefulTaker
+from ticketgate.streams.faults import Action, LaneFault
 from ticketgate.streams.floor import Floor
+from ticketgate.streams.membership import NotAMember
 from ticketgate.streams.opening import Opening, Start
 from ticketgate.streams.overdue import Steps
 from ticketgate.streams.pace import Pace
@@ -43,7 +45,7 @@ from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.passing import PassingOver
 from ticketgate.streams.pieces import Pieces
 from ticketgate.streams.readiness import Readiness
-from ticketgate.streams.recovery import Action, Handling, LaneFault, handling
+from ticketgate.streams.recovery import handling
 from ticketgate.streams.salvage import UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.transaction import Output
@@ -63,13 +65,6 @@ STEP_LIMIT_S = 300.0
 TAKE_LIMIT_S = 3600.0
 # How often a refused lane looks whether a person mended what it refused for.
 REFUSAL_RETRY_S = 10.0
-
-
-class NotAMember(LaneFault):
-    """The group does not know this worker any more: another one may serve the partition, and must not be fenced."""
-
-    def __init__(self) -> None:
-        super().__init__("the group does not know this worker", Handling(Action.REOPEN, "not_a_member"))
 
 
 class Lane:

@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from ticketgate.streams.client_internals import coordinator_of, heartbeat_of, replace_heartbeat
+from ticketgate.streams.faults import Action, Handling, LaneFault
 
 # How long the coordinator may take: it may be moving, and aiokafka would ask for ever.
 ASK_TIMEOUT_S = 15.0
@@ -32,11 +34,11 @@ class Membership:
         """consumer: started."""
         self._consumer = consumer
         self._nowhere = TopicPartition(topic, NO_PARTITION)
-        self._coordinator: Any = consumer._coordinator
+        self._coordinator: Any = coordinator_of(consumer)
         self._heard_at: float | None = None
-        self._ask = self._coordinator._do_heartbeat
+        self._ask = heartbeat_of(self._coordinator)
         # aiokafka tells nobody whether its heartbeats are answered.
-        self._coordinator._do_heartbeat = self._ask_and_note
+        replace_heartbeat(self._coordinator, self._ask_and_note)
 
     @property
     def heard_at(self) -> float | None:
@@ -63,7 +65,7 @@ class Membership:
         """Whether the group knows this worker, asked now: what was heard before the worker was stopped is stale."""
         async with _asking():
             await self._coordinator.ensure_coordinator_known()
-            return bool(await self._coordinator._do_heartbeat())
+            return bool(await heartbeat_of(self._coordinator)())
 
     async def committed(self, sources: Collection[TopicPartition]) -> Mapping[TopicPartition, int | None]:
         """The offset that the group committed for each, None where there is none."""
@@ -89,3 +91,10 @@ async def _asking() -> AsyncIterator[None]:
             yield
     except TimeoutError as err:
         raise TimeoutError(f"no answer from the group's coordinator in {ASK_TIMEOUT_S:g} s") from err
+
+
+class NotAMember(LaneFault):
+    """The group does not know this worker any more: another one may serve the partition, and must not be fenced."""
+
+    def __init__(self) -> None:
+        super().__init__("the group does not know this worker", Handling(Action.REOPEN, "not_a_member"))

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import aiokafka.errors as kafka
 from aiokafka import ConsumerRecord
 from ticketgate.store.claims import ClaimsContested
-from ticketgate.streams.effect_taker import KeyLeft
-from ticketgate.streams.proposal_work import AttemptsContested
-from ticketgate.streams.recovery import Action, Handling, LaneFault, handling
+from ticketgate.streams.contention import AttemptsContested, KeyLeft
+from ticketgate.streams.faults import Action, Handling, LaneFault
+from ticketgate.streams.recovery import handling
 from ticketgate.streams.unknown_errors import InvalidRecord
 
 log = logging.getLogger(__name__)

@@ -23,9 +23,9 @@ from ticketgate.store.underway import UnderWays
 from ticketgate.store.voids import Voids
 from ticketgate.store.witnesses import Witness
 from ticketgate.streams.care import Care, care_from
+from ticketgate.streams.faults import Action, Handling, LaneFault
 from ticketgate.streams.membership import Membership
 from ticketgate.streams.origin import Origin
-from ticketgate.streams.recovery import Action, Handling, LaneFault
 from ticketgate.streams.roles import RoleTerms
 
 log = logging.getLogger(__name__)

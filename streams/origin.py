@@ -16,7 +16,8 @@ from redis.asyncio import Redis
 from ticketgate.store.keys import Keys
 from ticketgate.store.tokens import LaneToken
 from ticketgate.store.witnesses import Witness, read_witnesses, write_witnesses
-from ticketgate.streams.recovery import Action, Handling, LaneFault
+from ticketgate.streams.client_internals import client_of
+from ticketgate.streams.faults import Action, Handling, LaneFault
 from ticketgate.streams.salvage import UnreadableBatch, fetch
 from ticketgate.streams.topic_ids import topic_ids
 
@@ -157,7 +158,7 @@ class Origin:
         self._topic_ids.pop(source, None)
         known = await read_witnesses(self._redis, self._keys, source.topic, source.partition)
         topic_id = await require_topic_id(
-            self._consumer._client, source.topic, known.topic_id, remedy=self._anew
+            client_of(self._consumer), source.topic, known.topic_id, remedy=self._anew
         )
         if topic_id is not None:
             self._topic_ids[source] = topic_id
@@ -172,7 +173,7 @@ class Origin:
     async def verify(self, source: TopicPartition, last: Witness) -> None:
         """What `check` looks at, again: before a lane that was idle goes on."""
         known = self._topic_ids.get(source)
-        await require_topic_id(self._consumer._client, source.topic, known, remedy=self._anew)
+        await require_topic_id(client_of(self._consumer), source.topic, known, remedy=self._anew)
         await self._require(source, last)
 
     async def _require(self, source: TopicPartition, witness: Witness) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient
 from ticketgate.streams.broker import Unreachable, admin_client, unreachable
+from ticketgate.streams.faults import Action, Handling, LaneFault
 from ticketgate.streams.kafka_connection import KafkaConnection
-from ticketgate.streams.recovery import Action, Handling, LaneFault, handling
-from ticketgate.streams.settings import SettingsError
+from ticketgate.streams.recovery import handling
+from ticketgate.streams.setting_kinds import SettingsError
 
 # A coordinator that is there answers in milliseconds.
 ASK_TIMEOUT_S = 5.0

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import MutableMapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from ticketgate.streams.recovery import Action, Handling, LaneFault
+from ticketgate.streams.faults import Action, Handling, LaneFault
 from ticketgate.streams.salvage import Fetched, UnreadableBatch, fetch, is_about_bytes, salvage
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,8 @@ from ticketgate.streams.broker_limits import require_within_limits
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.model_decider import ModelDecider
 from ticketgate.streams.scorers import require_scorer
-from ticketgate.streams.settings import Settings, SettingsError
+from ticketgate.streams.setting_kinds import SettingsError
+from ticketgate.streams.settings import Settings
 from ticketgate.streams.telemetry import Telemetry
 
 REDIS_FORMS = "write it as redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB"

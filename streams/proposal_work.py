@@ -22,6 +22,7 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.attempts import AttemptHistory, case_key
 from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.case_records import CaseWriter
+from ticketgate.streams.contention import AttemptsContested
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.intake import Arrival
 from ticketgate.streams.telemetry import Telemetry
@@ -31,10 +32,6 @@ log = logging.getLogger(__name__)
 
 # Another lane writes to the same case between reading and recording; each round has one winner at least.
 MOST_ROUNDS = 8
-
-
-class AttemptsContested(Exception):
-    """Other lanes wrote to the same cases again and again. Nothing is decided; the lane reopens."""
 
 
 @dataclass(frozen=True, slots=True)

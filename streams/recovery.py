@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from dataclasses import dataclass
-from enum import Enum
 
 import aiokafka.errors as kafka
 import redis.exceptions as redis
@@ -25,37 +23,10 @@ from ticketgate.store.entry_fields import EntryUnreadable
 from ticketgate.store.servers import LookAgain
 from ticketgate.store.tokens import Superseded, reply_of
 from ticketgate.streams.broker import Unreachable
+from ticketgate.streams.faults import Action, Handling, LaneFault
 from ticketgate.streams.one_attempt import Unanswered
-from ticketgate.streams.settings import SettingsError
+from ticketgate.streams.setting_kinds import SettingsError
 from ticketgate.streams.unknown_errors import InvalidRecord
-
-
-class Action(Enum):
-    """What a lane does next."""
-
-    REOPEN = "reopen"
-    """Drop the producer and go to step 1 after a back-off: it heals itself."""
-
-    REFUSE = "refuse"
-    """Stand still, say why in /readyz and the log, and look again from time to time: a person must act."""
-
-
-@dataclass(frozen=True, slots=True)
-class Handling:
-    """The action, the bounded word for metrics and `/readyz`, and for a refusal the remedy."""
-
-    action: Action
-    cause: str
-    remedy: str = ""
-
-
-class LaneFault(Exception):
-    """A lane found that it cannot go on; the fault brings its own row of the table."""
-
-    def __init__(self, what: str, handling: Handling) -> None:
-        super().__init__(what)
-        self.handling = handling
-
 
 _FENCED = Handling(Action.REOPEN, "fenced")
 _EXPIRED = Handling(Action.REOPEN, "producer_expired")

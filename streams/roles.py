@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from ticketgate.streams.settings import Role, Settings, ledger_ttl
+from ticketgate.streams.setting_kinds import Role
+from ticketgate.streams.settings import Settings, ledger_ttl
 
 # Effects of one case follow one another, each with its provider's time-out: a batch of them is small, and takes as long
 # as it takes.

@@ -23,13 +23,14 @@ from ticketgate.store.keys import Keys
 from ticketgate.store.underway import UnderWays
 from ticketgate.streams.batch import BatchHung, BatchTaker
 from ticketgate.streams.claims_store import ClaimsStore
-from ticketgate.streams.consuming import Consuming, LaneParts
+from ticketgate.streams.consuming import Consuming
 from ticketgate.streams.deciding import Decider
 from ticketgate.streams.effect_ledger import durability_of
 from ticketgate.streams.effects_role import open_effects
 from ticketgate.streams.evidences import Evidences
 from ticketgate.streams.floor import Floor
 from ticketgate.streams.handover import HandOver
+from ticketgate.streams.lane_parts import LaneParts
 from ticketgate.streams.leavings import withdraw_forever
 from ticketgate.streams.overdue import Steps
 from ticketgate.streams.passing import PassingOver
@@ -40,7 +41,8 @@ from ticketgate.streams.records import RecordWriter, output_topics
 from ticketgate.streams.redis_watch import PART as REDIS
 from ticketgate.streams.redis_watch import watch_redis
 from ticketgate.streams.roles import role_terms
-from ticketgate.streams.settings import Role, Settings
+from ticketgate.streams.setting_kinds import Role
+from ticketgate.streams.settings import Settings
 from ticketgate.streams.takers import TakerParts, decide_taker, propose_taker
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.tracing import open_tracing

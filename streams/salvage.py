@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
@@ -28,8 +27,9 @@ from aiokafka.errors import (
     for_code,
 )
 from aiokafka.protocol.fetch import FetchRequest
+from ticketgate.streams.client_internals import client_of, restart_unpacking
+from ticketgate.streams.faults import Action, Handling, LaneFault
 from ticketgate.streams.rawbatches import RawBatches, base_offset, stated_count, stated_end
-from ticketgate.streams.recovery import Action, Handling, LaneFault
 from ticketgate.streams.unpacking import UnpacksTooLarge
 
 # As much as the consumer's own fetches. The broker gives a first batch that is larger whole.
@@ -209,7 +209,7 @@ class Fetched:
         if self._is_cut_short:
             raise self.next_as_unreadable("")
         self._batches.may_give = 1
-        self._unpacked._records_iterator = self._unpacked._unpack_records()
+        restart_unpacking(self._unpacked)
         records: list[ConsumerRecord] = []
         try:
             # One by one, as what was unpacked before a broken record counts.
@@ -252,7 +252,7 @@ class Fetched:
 async def fetch(consumer: AIOKafkaConsumer, source: TopicPartition, offset: int) -> Fetched:
     """Fetch as aiokafka's fetcher does, for one partition; it has no public way to ask for bytes. Raises aiokafka's
     errors or TimeoutError."""
-    client: Any = consumer._client
+    client = client_of(consumer)
     leader = client.cluster.leader_for_partition(source)
     if leader is None or leader == -1:
         raise LeaderNotAvailableError(source)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from ticketgate.codecs.headers import Header
-from ticketgate.streams.settings import SettingsError
+from ticketgate.streams.setting_kinds import SettingsError
 from ticketgate.streams.transaction import Outgoing
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 from ticketgate.codecs.headers import Header
 from ticketgate.store.tokens import LaneToken
+from ticketgate.streams.client_internals import sender_task, transaction_waiter
 from ticketgate.streams.one_attempt import allow_one_attempt, notice, unanswered
 
 log = logging.getLogger(__name__)
@@ -209,11 +210,8 @@ async def _send(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None
 
 async def abandon(producer: AIOKafkaProducer) -> None:
     """Let go of a producer within a bound, whatever ails it."""
-    transactions = producer._txn_manager
-    if transactions is not None and transactions._transaction_waiter is not None:
-        notice(
-            transactions._transaction_waiter
-        )  # of a transaction that failed before its commit was asked for
+    if (waiter := transaction_waiter(producer)) is not None:
+        notice(waiter)  # of a transaction that failed before its commit was asked for
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await producer.stop()
@@ -226,7 +224,7 @@ async def abandon(producer: AIOKafkaProducer) -> None:
 
 
 async def _cut(producer: AIOKafkaProducer) -> None:
-    sender = producer._sender.sender_task
+    sender = sender_task(producer)
     if sender is not None:
         sender.cancel()
     try:

@@ -16,6 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, for_code
 from ticketgate.store.conditions import ConditionFailed
+from ticketgate.streams.client_internals import client_of_admin
 
 SETTING = "transaction.partition.verification.enable"
 
@@ -26,7 +27,7 @@ async def check_verification(client: AIOKafkaAdminClient) -> None:
     Who will not say is refused as well: the setting is there for those who met its price, and nothing else would
     tell of it. A broker that may say and has no such setting knows no other way, and is let in.
     """
-    brokers = [str(each.nodeId) for each in client._client.cluster.brokers()]
+    brokers = [str(each.nodeId) for each in client_of_admin(client).cluster.brokers()]
     found = await asyncio.gather(*(_describe(client, each) for each in brokers), return_exceptions=True)
     answers = [each for each in found if not isinstance(each, BaseException)]
     for each in found:

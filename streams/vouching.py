@@ -15,9 +15,10 @@ from datetime import timedelta
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from ticketgate.store.conditions import ConditionFailed
+from ticketgate.streams.client_internals import wait_for_metadata
 from ticketgate.streams.kafka_connection import KafkaConnection
 from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, Scanner, broker_errors, close
-from ticketgate.streams.settings import show_duration
+from ticketgate.streams.setting_kinds import show_duration
 
 
 def why_not(
@@ -117,5 +118,5 @@ async def _consumer(connection: KafkaConnection) -> AsyncIterator[AIOKafkaConsum
 
 
 async def _partitions(consumer: AIOKafkaConsumer, topic: str) -> set[int]:
-    await consumer._client._wait_on_metadata(topic)
+    await wait_for_metadata(consumer, topic)
     return set(consumer.partitions_for_topic(topic) or ())

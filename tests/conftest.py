@@ -10,8 +10,8 @@ from typing import NoReturn
 
 import pytest
 from hypothesis import settings
+from ticketgate.streams.embedded.failures import PartMissing
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 
 REQUIRE_KAFKA = "REQUIRE_KAFKA"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ticketgate.agents.policy.atoms import RESERVED_IN_IDS, Atom
 from ticketgate.agents.policy.attributes import AttributePath, attribute_path
 from ticketgate.agents.policy.compile_rules import compile_rules
-from ticketgate.agents.policy.document import EffectDocument, QuestionDocument, Written
+from ticketgate.agents.policy.document import EffectDocument, QuestionDocument
 from ticketgate.agents.policy.effects import EffectTemplate, Template, TemplateError, read_template
 from ticketgate.agents.policy.errors import PolicyError
 from ticketgate.agents.policy.examples import read_examples
@@ -19,6 +19,7 @@ from ticketgate.agents.policy.facts import MappedQuestion
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.resolve import Resolver
+from ticketgate.agents.policy.written import Written
 from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, QuestionError, read_question
 from ticketgate.codecs.strict import JsonValue, canonical
 

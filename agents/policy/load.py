@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from ticketgate.agents.policy.compile import compile_policy
-from ticketgate.agents.policy.document import MAX_POLICY_BYTES, read_document
 from ticketgate.agents.policy.errors import UNNAMED, PolicyError, Problem
 from ticketgate.agents.policy.policy import Policy
+from ticketgate.agents.policy.written import MAX_POLICY_BYTES, read_document
 
 
 def load_policy(path: Path) -> Policy:

@@ -9,6 +9,7 @@ from pathlib import Path
 from ticketgate.agents.scoring.fixed import SETTING as _SCORER_SETTING
 from ticketgate.agents.scoring.fixed import FixedScorer
 from ticketgate.agents.scoring.scorer import Failure, Scorer, ScorerError, ScorerUnavailable, Scores
+from ticketgate.agents.scoring.shipped import default_model_path
 
 __all__ = [
     "Failure",
@@ -20,11 +21,6 @@ __all__ = [
     "default_model_path",
     "open_scorer",
 ]
-
-
-def default_model_path() -> Path:
-    """The folder of the model that ships with ticketgate."""
-    return Path(__file__).resolve().parent / "minilm"
 
 
 def open_scorer(

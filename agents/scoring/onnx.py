@@ -15,7 +15,9 @@ from ticketgate.agents.scoring.contracts import Contract, Embedding, open_contra
 from ticketgate.agents.scoring.folder import ModelFolder, first_fault, load_folder
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import ENGINE_ERRORS
-from ticketgate.agents.scoring.shortlisting import LazyEmbed, default_embed, score_shortlisted
+from ticketgate.agents.scoring.shipped import default_model_path
+from ticketgate.agents.scoring.shortlist import EmbedFn
+from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
 from ticketgate.codecs.decision import ModelRef
 from ticketgate.codecs.questions import Question, QuestionError, read_questions
 from ticketgate.codecs.strict import Malformed, decode
@@ -63,6 +65,11 @@ class OnnxScorer:
 
     def _score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         return self._contract.score([ticket.state for ticket in tickets], questions)
+
+
+def default_embed() -> EmbedFn:
+    """The encoder of the model that ships with ticketgate, for scorers that have none of their own."""
+    return OnnxScorer.open(default_model_path()).embed
 
 
 class _Row(BaseModel):

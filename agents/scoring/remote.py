@@ -30,7 +30,8 @@ from ticketgate.agents.scoring.remote_client import (
     RemoteClient,
 )
 from ticketgate.agents.scoring.scorer import Failure, ScorerError, ScorerUnavailable, Scores
-from ticketgate.agents.scoring.shortlisting import LazyEmbed, default_embed, score_shortlisted
+from ticketgate.agents.scoring.shortlist import EmbedFn
+from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
 from ticketgate.codecs.decision import ModelRef
 from ticketgate.codecs.questions import Question
 from ticketgate.codecs.strict import JsonValue, Malformed, canonical, decode, encode
@@ -57,7 +58,7 @@ class RemoteScorer:
     def __init__(self, url: str, *, key: str | None, model: str, timeout_s: float) -> None:
         self._url, self._asked_model, self._timeout_s = url, model, timeout_s
         self._ref = self._model_ref(model)
-        self._embed = LazyEmbed(default_embed)
+        self._embed = LazyEmbed(_shipped_encoder)
         self._loop = _LoopThread()
         self._client = self._loop.run(_client(url, key, timeout_s * REQUEST_SHARE))
         # The rest is touched in the loop alone.
@@ -226,6 +227,13 @@ def _truncated(usage: Mapping[str, JsonValue], asked: Mapping[str, Question]) ->
         if isinstance(listed, list) and listed:
             return frozenset(asked).intersection(each for each in listed if isinstance(each, str))
     return frozenset(asked) if usage.get("truncated") or usage.get("x_truncated") else frozenset()
+
+
+def _shipped_encoder() -> EmbedFn:
+    # Here, for a remote scorer that is asked no large choice loads no engine.
+    from ticketgate.agents.scoring.onnx import default_embed
+
+    return default_embed()
 
 
 def _first(errors: BaseExceptionGroup[ScorerUnavailable]) -> ScorerUnavailable:

@@ -46,15 +46,6 @@ class LazyEmbed:
         return self._embed(texts)
 
 
-def default_embed() -> EmbedFn:
-    """The encoder of the model that ships with ticketgate, for scorers that have none of their own."""
-    # Here, for the local scorer uses this module.
-    from ticketgate.agents.scoring import default_model_path
-    from ticketgate.agents.scoring.onnx import OnnxScorer
-
-    return OnnxScorer.open(default_model_path()).embed
-
-
 def score_shortlisted(
     score: Score, embed: EmbedFn, tickets: Sequence[Ticket], questions: Mapping[str, Question]
 ) -> Sequence[Scores]:

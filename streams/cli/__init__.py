@@ -42,10 +42,6 @@ EXIT_FINDINGS = 3
 EXIT_UNREACHABLE = 4
 
 
-class CommandError(Exception):
-    """What a person gave cannot be used. One line, exit code 2."""
-
-
 class _ReaderGone(Exception):
     """What reads our output has seen enough."""
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 from ticketgate.agents.plural import counted
-from ticketgate.streams.cli import EXIT_BAD_INPUT, CommandError
-from ticketgate.streams.cli.files import MAX_FILE_BYTES, named, read_bytes
+from ticketgate.codecs.limits import MAX_FILE_BYTES
+from ticketgate.streams.cli import EXIT_BAD_INPUT
+from ticketgate.streams.cli.files import named, read_bytes
 from ticketgate.streams.cli.inputs import NAMES
 from ticketgate.streams.cli.output import print_json, say
+from ticketgate.streams.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.codecs.case_decision import CaseDecision

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import named, read_json
+from ticketgate.streams.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.agents.decide import Decision

@@ -6,12 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import click
-from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.gaps import LEFT_CLOSED, accept_gaps_flag, show_gaps
 from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
 from ticketgate.streams.cli.output import print_field, print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.steps import Progress, steps
 from ticketgate.streams.settings import Settings
+from ticketgate.streams.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.codecs.identity import IdempotencyKey
@@ -63,12 +64,14 @@ def show(
 
     Exit code 0 if there is one, 3 if not.
     """
+    from ticketgate.streams.claim_lookup import look_up_claim
+
     if sum(each is not None for each in (key, ticket, given, case)) != 1:
         raise CommandError("give one of KEY, --ticket, --idempotency-key and --case")
     if (case is None) != (attempt is None):
         raise CommandError("give --case and --attempt together: each attempt at a case has a key of its own")
     wanted = _key(settings, key, ticket=ticket, given=given, case=case, attempt=attempt, tenant=tenant)
-    found = asyncio.run(_show(settings, wanted))
+    found = asyncio.run(look_up_claim(settings, wanted))
     if as_json:
         print_json(found)
     else:
@@ -100,33 +103,6 @@ def _key(
         return proposal_key(settings.namespace, tenant, case, attempt)
     wanted = Ticket(id=ticket or "", state="", tenant=tenant, idempotency_key=given)
     return ticket_key(settings.namespace, wanted)
-
-
-async def _show(settings: Settings, key: IdempotencyKey) -> dict[str, object]:
-    from ticketgate.codecs.identity import settlement_key
-    from ticketgate.store.keys import Keys
-    from ticketgate.store.rebuild import derived_keys, read_claims, standing_claim
-    from ticketgate.store.voids import Voids
-    from ticketgate.streams.cli.redis import open_redis
-
-    keys = Keys(settings.namespace)
-    async with open_redis(settings) as redis:
-        standing = await standing_claim(redis, keys, key)
-        claims = await read_claims(redis, keys, await derived_keys(redis, keys, key))
-        derived = [{"key": each.key, "owner": str(each.coordinate)} for each in claims if each is not None]
-        if standing is None:
-            return {"key": key, "owner": None, "derived_keys": derived}
-        is_void = await Voids(redis, keys).is_void(standing.claim.coordinate)
-    remaining = standing.remaining
-    return {
-        "key": key,
-        "owner": str(standing.claim.coordinate),
-        "owner_is_void": is_void,
-        "fingerprint": standing.claim.fingerprint,
-        "remaining_s": None if remaining is None else round(remaining.total_seconds(), 3),
-        "derived_keys": derived,
-        "key_of_a_settlement": settlement_key(key),
-    }
 
 
 # --- rebuild ----------------------------------------------------------------------------------------------------

@@ -7,15 +7,17 @@ import sys
 from contextlib import aclosing
 
 import click
-from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.envelope import write_line
 from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.cli.output import quiet_libraries, say
 from ticketgate.streams.cli.reader import read
-from ticketgate.streams.cli.span import Beginning, Count, End, From, Until, parse_from, parse_until
+from ticketgate.streams.cli.span import parse_from, parse_until
+from ticketgate.streams.cli.unreadable import Gaps
 from ticketgate.streams.kafka_connection import connection_of
-from ticketgate.streams.salvage import Gap
 from ticketgate.streams.settings import Settings
+from ticketgate.streams.span import Beginning, Count, End, From, Until
+from ticketgate.streams.usage import CommandError
 
 
 @click.command("consume")
@@ -65,7 +67,7 @@ def command(
 async def _consume(
     topic: str, start: From, until: Until, follow: bool, values: bool, settings: Settings
 ) -> int:
-    unreadable: list[Gap] = []
+    gaps = Gaps()
     count = 0
     out = sys.stdout.buffer
     parts = read(
@@ -74,7 +76,7 @@ async def _consume(
         start=start,
         until=until,
         follow=follow,
-        unreadable=unreadable,
+        pass_over=gaps,
     )
     async with aclosing(parts):
         async for records in parts:
@@ -85,7 +87,7 @@ async def _consume(
                 elif record.value is not None:
                     out.write(record.value + b"\n")
             out.flush()
-    if not count and not unreadable:
+    if not count and not gaps.found:
         is_whole = isinstance(start, Beginning) and isinstance(until, End)
         say(f"no records in {topic}" if is_whole else f"no records in that part of {topic}")
-    return EXIT_FINDINGS if unreadable else 0
+    return EXIT_FINDINGS if gaps.found else 0

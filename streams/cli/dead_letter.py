@@ -13,16 +13,17 @@ import click
 from ticketgate.agents.plural import counted
 from ticketgate.codecs.times import from_epoch_ms, parse_rfc3339, rfc3339
 from ticketgate.codecs.verdict import Stage
-from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.envelope import write_line
 from ticketgate.streams.cli.files import named
 from ticketgate.streams.cli.letters import letters
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.sending_again import report, send_again
+from ticketgate.streams.cli.unreadable import Gaps
 from ticketgate.streams.dead_letters import Place, Wanted, read_dead_letter
-from ticketgate.streams.salvage import Gap
 from ticketgate.streams.settings import Settings
+from ticketgate.streams.usage import CommandError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -102,9 +103,9 @@ def list_(
 
 
 async def _list(settings: Settings, wanted: Wanted, *, as_json: bool) -> int:
-    unreadable: list[Gap] = []
+    gaps = Gaps()
     rows: list[tuple[str, ...]] = []
-    async with aclosing(letters(settings, wanted, unreadable=unreadable)) as found:
+    async with aclosing(letters(settings, wanted, pass_over=gaps)) as found:
         async for record in found:
             if as_json:
                 sys.stdout.buffer.write(write_line(record) + b"\n")
@@ -120,7 +121,7 @@ async def _list(settings: Settings, wanted: Wanted, *, as_json: bool) -> int:
         print_table(("lay at", "time", "key", "stage", "code", "reason"), sorted(rows))
     if not as_json:
         say(counted(len(rows), "dead letter"))
-    return EXIT_FINDINGS if unreadable else 0
+    return EXIT_FINDINGS if gaps.found else 0
 
 
 # --- replay -----------------------------------------------------------------------------------------------------

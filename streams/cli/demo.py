@@ -14,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from ticketgate.agents.plural import counted
 from ticketgate.codecs.strict import decode
-from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.envelope import LineError, Record, read_line
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.embedded.demo import DemoResult, Outcome, run_demo
+from ticketgate.streams.usage import CommandError
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 TEXT_CHARS = 44

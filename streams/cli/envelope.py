@@ -26,10 +26,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ticketgate.codecs.headers import escape_name, has_readable_name, unescape_name
-from ticketgate.codecs.limits import MAX_DEPTH
+from ticketgate.codecs.limits import MAX_DEPTH, MAX_FILE_BYTES
 from ticketgate.codecs.malformed import quote, wrong_kind
 from ticketgate.codecs.strict import JsonValue, Malformed, canonical, decode, encode
-from ticketgate.streams.cli.files import MAX_FILE_BYTES
 
 Headers = tuple[tuple[str, bytes | None], ...]
 

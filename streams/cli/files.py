@@ -6,13 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticketgate.streams.cli import CommandError
+from ticketgate.streams.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.codecs.strict import JsonValue
-
-# A file is its owner's own: the limit that protects from a stranger's ticket is not meant for it.
-MAX_FILE_BYTES = 64 * 2**20
 
 
 def named(path: Path) -> str:
@@ -40,6 +37,7 @@ def read_text(path: Path) -> str:
 
 def read_json(path: Path) -> JsonValue:
     """A JSON file, read as strictly as a record. Raises `CommandError`."""
+    from ticketgate.codecs.limits import MAX_FILE_BYTES
     from ticketgate.codecs.strict import Malformed, decode
 
     value = decode(read_bytes(path), max_bytes=MAX_FILE_BYTES)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 from ticketgate.agents.plural import counted
-from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import named, read_text
 from ticketgate.streams.cli.output import print_json, say
+from ticketgate.streams.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.agents.funnel.cases import CaseResult, ReadCase

@@ -16,14 +16,15 @@ from ticketgate.store.skips import Skips
 from ticketgate.store.underway import UnderWays
 from ticketgate.streams.broker import admin_client
 from ticketgate.streams.care import FATAL_TO_UNPACK, Care
-from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.redis import open_redis
-from ticketgate.streams.cli.topics import require_topic
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
+from ticketgate.streams.kafka_errors import require_topic
 from ticketgate.streams.roles import role_terms
 from ticketgate.streams.salvage import UnreadableBatch, fetch, salvage
 from ticketgate.streams.scanning import REQUEST_TIMEOUT_S, broker_errors, close
-from ticketgate.streams.settings import Role, Settings
+from ticketgate.streams.setting_kinds import Role
+from ticketgate.streams.settings import Settings
+from ticketgate.streams.usage import CommandError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,18 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from aiokafka import ConsumerRecord
-from ticketgate.streams.cli.reader import read_whole
+from ticketgate.streams.cli.reader import PassOver, read_whole
 from ticketgate.streams.dead_letters import Wanted, read_dead_letter
 from ticketgate.streams.kafka_connection import connection_of
-from ticketgate.streams.salvage import Gap
 from ticketgate.streams.settings import Settings
 
 
 async def letters(
-    settings: Settings, wanted: Wanted, *, unreadable: list[Gap]
+    settings: Settings, wanted: Wanted, *, pass_over: PassOver
 ) -> AsyncGenerator[ConsumerRecord, None]:
-    """The committed ones, each partition's in order. A batch that nobody can read is told on stderr and added to
-    `unreadable`. Raises `Unreachable` and `CommandError`."""
-    found = read_whole(connection_of(settings), [settings.topic_dead_letter], unreadable=unreadable)
+    """The committed ones, each partition's in order. A batch that nobody can read is told to `pass_over`.
+    Raises `Unreachable` and `CommandError`."""
+    found = read_whole(connection_of(settings), [settings.topic_dead_letter], pass_over=pass_over)
     async with aclosing(found):
         async for record in found:
             letter = read_dead_letter(record)

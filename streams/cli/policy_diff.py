@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 from ticketgate.agents.plural import counted
-from ticketgate.streams.cli import EXIT_FINDINGS, CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import named, read_text
 from ticketgate.streams.cli.options import json_flag
+from ticketgate.streams.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.agents.policy.compare import Comparison, Turned

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import click
-from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.files import named, read_json
+from ticketgate.streams.usage import CommandError
 
 
 @click.command("import")

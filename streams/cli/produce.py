@@ -13,7 +13,7 @@ import click
 from ticketgate.agents.plural import counted
 from ticketgate.codecs.malformed import Malformed
 from ticketgate.streams.broker import admin_client
-from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_UNREACHABLE, CommandError
+from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_UNREACHABLE
 from ticketgate.streams.cli.envelope import LineError, Record, read_line
 from ticketgate.streams.cli.files import named
 from ticketgate.streams.cli.lines import is_stream, read_lines, stream_lines
@@ -21,9 +21,10 @@ from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, progress, quiet_libraries, say
 from ticketgate.streams.cli.resend import read_as_input
 from ticketgate.streams.cli.sender import Sending, send
-from ticketgate.streams.cli.topics import require_topic
 from ticketgate.streams.kafka_connection import connection_of
+from ticketgate.streams.kafka_errors import require_topic
 from ticketgate.streams.settings import Settings
+from ticketgate.streams.usage import CommandError
 
 # Enough to see what is wrong with a file; the count says how many there are.
 _MOST_SHOWN = 10

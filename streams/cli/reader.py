@@ -6,20 +6,18 @@ Promise: without `follow` the reading ends, at the latest where the committed re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from functools import partial
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 from ticketgate.streams.broker import Unreachable, admin_client
-from ticketgate.streams.cli import CommandError
-from ticketgate.streams.cli.output import say
-from ticketgate.streams.cli.span import Beginning, Count, End, From, Moment, Offsets, Until
-from ticketgate.streams.cli.topics import explain, require_topic
 from ticketgate.streams.kafka_connection import KafkaConnection
-from ticketgate.streams.salvage import Gap, UnreadableBatch, poll
+from ticketgate.streams.kafka_errors import explain, require_topic
+from ticketgate.streams.salvage import UnreadableBatch, poll
+from ticketgate.streams.span import Beginning, Count, End, From, Moment, Offsets, Until
+from ticketgate.streams.usage import CommandError
 
 # How soon it is seen that nothing but transaction markers is left.
 _POLL_MS = 200
@@ -30,6 +28,14 @@ _GLANCE_S = 0.01
 _PATIENCE_S = 20.0
 CLOSE_TIMEOUT_S = 3.0
 
+PassOver: TypeAlias = Callable[[UnreadableBatch], None]
+"""Told of a batch that nobody can read; it is passed over unless this raises."""
+
+
+def refuse(batch: UnreadableBatch) -> None:
+    """Pass over nothing. Raises `CommandError`."""
+    raise CommandError(f"{batch}; restore it from a healthy replica") from batch
+
 
 async def read(
     *,
@@ -38,17 +44,17 @@ async def read(
     start: From,
     until: Until,
     follow: bool,
-    unreadable: list[Gap],
+    pass_over: PassOver,
 ) -> AsyncGenerator[list[ConsumerRecord], None]:
     """The records in parts, each partition's in order; with `follow` it goes on until `until` has its count.
 
-    A batch that nobody can read is told on stderr, passed over and added to `unreadable`. Raises `Unreachable`, or
-    `CommandError` for a topic, partition or offset that is not there.
+    A batch that nobody can read is told to `pass_over`, and is passed over unless that raises. Raises `Unreachable`,
+    or `CommandError` for a topic, partition or offset that is not there.
     """
     async with _at_ends(connection, [topic]) as (consumer, ends):
         starts = await _starts(consumer, start, ends)
         stops = await _at(consumer, until, ends) if isinstance(until, Moment) else ends
-        parts = _read(consumer, starts, None if follow else stops, unreadable)
+        parts = _read(consumer, starts, None if follow else stops, pass_over)
         if isinstance(until, Count):
             parts = _at_most(parts, until.records)
         async with aclosing(parts):
@@ -57,14 +63,14 @@ async def read(
 
 
 async def read_whole(
-    connection: KafkaConnection, topics: Sequence[str], *, unreadable: list[Gap] | None = None
+    connection: KafkaConnection, topics: Sequence[str], *, pass_over: PassOver = refuse
 ) -> AsyncGenerator[ConsumerRecord, None]:
     """Each record of the topics from the beginning to the present end, each partition's in order.
 
-    As `read`; without a list `unreadable`, a batch that nobody can read raises `CommandError`.
+    As `read`; unless `pass_over` is given, a batch that nobody can read raises `CommandError`.
     """
     async with _at_ends(connection, topics) as (consumer, ends):
-        parts = _read(consumer, await _starts(consumer, Beginning(), ends), ends, unreadable)
+        parts = _read(consumer, await _starts(consumer, Beginning(), ends), ends, pass_over)
         async with aclosing(parts):
             async for records in parts:
                 for record in records:
@@ -188,7 +194,7 @@ async def _read(
     consumer: AIOKafkaConsumer,
     starts: Mapping[TopicPartition, int],
     stops: Mapping[TopicPartition, int] | None,
-    unreadable: list[Gap] | None,
+    pass_over: PassOver,
 ) -> AsyncGenerator[list[ConsumerRecord], None]:
     """From `starts` on, up to `stops` or for ever."""
     positions = {each: offset for each, offset in starts.items() if stops is None or offset < stops[each]}
@@ -201,9 +207,7 @@ async def _read(
     moved_at = clock()
     while positions:
         try:
-            polled = await poll(
-                consumer, positions, timeout_ms=_POLL_MS, pass_over=partial(_pass_over, unreadable)
-            )
+            polled = await poll(consumer, positions, timeout_ms=_POLL_MS, pass_over=pass_over)
         except TimeoutError as err:
             raise _silent(positions) from err
         for partition, records in polled.items():
@@ -219,13 +223,6 @@ async def _read(
             raise _silent(positions)
         consumer.pause(*(each for each in now if now[each] >= stops[each]))
         positions = {each: offset for each, offset in now.items() if offset < stops[each]}
-
-
-def _pass_over(unreadable: list[Gap] | None, batch: UnreadableBatch) -> None:
-    if unreadable is None:
-        raise CommandError(f"{batch}; restore it from a healthy replica") from batch
-    say(f"ticketgate: {batch}; reading goes on behind it")
-    unreadable.append(Gap(batch.source, batch.offsets))
 
 
 def _silent(partitions: Iterable[TopicPartition]) -> Unreachable:

@@ -12,8 +12,9 @@ from ticketgate.store.durability import ClaimsNotDurable
 from ticketgate.store.entry_fields import EntryUnreadable
 from ticketgate.store.servers import LookAgain
 from ticketgate.streams.broker import Unreachable
-from ticketgate.streams.cli import CommandError
-from ticketgate.streams.settings import Settings, SettingsError
+from ticketgate.streams.setting_kinds import SettingsError
+from ticketgate.streams.settings import Settings
+from ticketgate.streams.usage import CommandError
 
 
 @asynccontextmanager

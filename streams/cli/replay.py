@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 from ticketgate.agents.plural import counted
 from ticketgate.codecs.times import parse_rfc3339
-from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.inputs import of_flag
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
 from ticketgate.streams.cli.steps import Progress, steps
 from ticketgate.streams.settings import Settings
+from ticketgate.streams.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.streams.inputs import InputName, Source

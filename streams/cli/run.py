@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from ticketgate.streams.cli import EXIT_FINDINGS, EXIT_UNREACHABLE, CommandError
+from ticketgate.streams.cli import EXIT_FINDINGS, EXIT_UNREACHABLE
 from ticketgate.streams.cli.files import named, read_json
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.settings import Settings
+from ticketgate.streams.usage import CommandError
 
 
 @click.command("run")

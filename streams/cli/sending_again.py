@@ -13,20 +13,22 @@ from typing import Any
 
 from ticketgate.agents.plural import counted
 from ticketgate.streams.broker import admin_client
-from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_FINDINGS, EXIT_UNREACHABLE, CommandError
+from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_FINDINGS, EXIT_UNREACHABLE
 from ticketgate.streams.cli.envelope import LineError, Record, read_line
 from ticketgate.streams.cli.files import named
 from ticketgate.streams.cli.letters import letters
 from ticketgate.streams.cli.lines import is_stream, read_lines, stream_lines
 from ticketgate.streams.cli.output import print_json, print_table, say
+from ticketgate.streams.cli.reader import PassOver
 from ticketgate.streams.cli.resend import Held, Ready, prepare
 from ticketgate.streams.cli.sender import Sending, send
-from ticketgate.streams.cli.topics import require_topic
+from ticketgate.streams.cli.unreadable import Gaps
 from ticketgate.streams.dead_letters import ENDS_WORKER, Wanted, read_dead_letter
 from ticketgate.streams.kafka_connection import connection_of
-from ticketgate.streams.salvage import Gap
+from ticketgate.streams.kafka_errors import require_topic
 from ticketgate.streams.settings import Settings
 from ticketgate.streams.topics import missing_topics
+from ticketgate.streams.usage import CommandError
 
 
 @dataclass(slots=True)
@@ -37,7 +39,7 @@ class SentAgain:
     rows: list[tuple[str, str, str]] = field(default_factory=list)
     ready_for: Counter[str] = field(default_factory=Counter)
     held: int = 0
-    unreadable: list[Gap] = field(default_factory=list)
+    unreadable: Gaps = field(default_factory=Gaps)
     sending: Sending = field(default_factory=Sending)
 
     def add(self, outcome: Ready | Held) -> None:
@@ -92,7 +94,7 @@ def report(done: SentAgain, *, is_sent: bool, as_json: bool) -> int:
                 "topics": done.ready_for,
                 "ready": ready,
                 "held": done.held,
-                "unreadable_batches": len(done.unreadable),
+                "unreadable_batches": len(done.unreadable.found),
                 "sent": done.sending.sent,
                 "refused": len(refused),
                 "done": is_sent,
@@ -115,7 +117,7 @@ def report(done: SentAgain, *, is_sent: bool, as_json: bool) -> int:
         return EXIT_UNREACHABLE
     if refused:
         return EXIT_BAD_INPUT
-    return EXIT_FINDINGS if done.held or done.unreadable else 0
+    return EXIT_FINDINGS if done.held or done.unreadable.found else 0
 
 
 def _prepare_unless_fatal(record: Record, **how: Any) -> Ready | Held:
@@ -150,9 +152,9 @@ async def _prepared(
 
 
 async def _from_topic(
-    settings: Settings, wanted: Wanted, unreadable: list[Gap]
+    settings: Settings, wanted: Wanted, pass_over: PassOver
 ) -> AsyncGenerator[Record, None]:
-    async with aclosing(letters(settings, wanted, unreadable=unreadable)) as found:
+    async with aclosing(letters(settings, wanted, pass_over=pass_over)) as found:
         async for record in found:
             timestamp_ms = record.timestamp if record.timestamp >= 0 else None
             yield Record(record.key, record.value, tuple(record.headers), timestamp_ms=timestamp_ms)

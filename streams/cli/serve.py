@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-from ticketgate.streams.cli import CommandError
 from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.settings import Settings
+from ticketgate.streams.usage import CommandError
 
 
 @click.command("serve")

@@ -11,7 +11,8 @@ from pydantic import SecretStr
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.cli.output import print_json, print_table, say
 from ticketgate.streams.kafka_settings import Key
-from ticketgate.streams.settings import CONFIG_VARIABLE, PREFIX, Settings, load_settings, show_duration
+from ticketgate.streams.setting_kinds import show_duration
+from ticketgate.streams.settings import CONFIG_VARIABLE, PREFIX, Settings, load_settings
 
 HIDDEN = "********"
 # What may stand behind an address without being a secret.

@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ticketgate.streams.embedded.bank import HOST, Script
-from ticketgate.streams.embedded.process import Part, PartFailed, Process, free_port, temporary_folder
+from ticketgate.streams.embedded.failures import PartFailed
+from ticketgate.streams.embedded.ports import free_port
+from ticketgate.streams.embedded.process import Part, Process, temporary_folder
 
 START_TIMEOUT_S = 30.0
 TIMEOUT_S = 5.0

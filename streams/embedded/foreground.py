@@ -9,8 +9,8 @@ import threading
 from pathlib import Path
 
 import click
+from ticketgate.streams.embedded.failures import PartFailed, PartMissing
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import PartFailed, PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 
 BAD_INPUT, DEPENDENCY_UNREACHABLE = 2, 4

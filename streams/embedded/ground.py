@@ -14,8 +14,9 @@ from aiokafka import AIOKafkaProducer
 from ticketgate.codecs.identity import Coordinate
 from ticketgate.streams.broker import admin_client
 from ticketgate.streams.cli.envelope import Record
+from ticketgate.streams.embedded.failures import PartMissing
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import Part, PartMissing
+from ticketgate.streams.embedded.process import Part
 from ticketgate.streams.embedded.tansu import Tansu
 from ticketgate.streams.embedded.valkey import Valkey
 from ticketgate.streams.kafka_connection import connection_of

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ticketgate.streams.embedded.process import PartMissing
+from ticketgate.streams.embedded.failures import PartMissing
 
 # Kafka 4 brokers are compiled for 17; an older Java ends with UnsupportedClassVersionError.
 OLDEST_JAVA = 17

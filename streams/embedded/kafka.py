@@ -7,21 +7,15 @@ Relies on: Java 17 or newer and the jars that `make kafka-jars` fetches (java.py
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
+from ticketgate.streams.embedded.broker_properties import JVM_OPTIONS, LOG4J, Address, properties_of
+from ticketgate.streams.embedded.failures import PartFailed
 from ticketgate.streams.embedded.java import find_jars, find_java
-from ticketgate.streams.embedded.process import (
-    HOST,
-    Part,
-    PartFailed,
-    Process,
-    free_port,
-    remove,
-    temporary_folder,
-)
+from ticketgate.streams.embedded.ports import HOST, free_port
+from ticketgate.streams.embedded.process import Part, Process, remove, temporary_folder
 from ticketgate.streams.embedded.wire import broker_ids
 
 # The same for all: a folder given again must hold the cluster that its meta.properties name.
@@ -29,55 +23,6 @@ CLUSTER_ID = "dGlja2V0Z2F0ZS1sb2NhbA"
 # Three JVMs need 6 s on two idle cores, and many times that on busy ones. A wrong setting fails at once.
 START_TIMEOUT_S = 90.0
 FORMAT_TIMEOUT_S = 60.0
-
-# C1 alone and the serial collector: a broker of tests starts sooner and leaves the cores to what is tested.
-JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-
-LOG4J = """\
-status = error
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = %d{ISO8601} %p %c{1}: %m%n
-rootLogger.level = info
-rootLogger.appenderRef.out.ref = out
-"""
-
-# Defaults of all brokers started here, over Kafka's own; `properties` of the caller go over these.
-QUICK = {
-    "auto.create.topics.enable": "false",
-    # Kafka waits 3 s for more members before the first rebalance of a group.
-    "group.initial.rebalance.delay.ms": "0",
-    # Kafka refuses sessions under 6 s; tests of a killed member need not wait as long.
-    "group.min.session.timeout.ms": "500",
-    # 50 partitions each by default: most of the time that a first consumer or transaction waits.
-    "offsets.topic.num.partitions": "4",
-    "transaction.state.log.num.partitions": "4",
-    "share.coordinator.state.topic.num.partitions": "1",
-    "transaction.max.timeout.ms": "900000",
-    # A transaction whose producer vanished is aborted at its time-out, looked at every 10 s by default.
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
-    # A broker killed and started again is refused as a duplicate until its old session ends: 9 s by default.
-    "broker.heartbeat.interval.ms": "500",
-    "broker.session.timeout.ms": "3000",
-    # The cleaner takes 128 MiB of the 256 MiB heap by default, and index files 10 MiB a segment.
-    "log.cleaner.dedupe.buffer.size": "4194304",
-    "log.index.size.max.bytes": "1048576",
-    "num.io.threads": "4",
-    "num.network.threads": "2",
-    "background.threads": "2",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Address:
-    node: int
-    port: int
-    controller_port: int
-
-    @property
-    def voter(self) -> str:
-        return f"{self.node}@{HOST}:{self.controller_port}"
 
 
 class KafkaNode(Part):
@@ -88,9 +33,9 @@ class KafkaNode(Part):
 
     def __init__(
         self,
-        address: _Address,
+        address: Address,
         *,
-        members: Sequence[_Address],
+        members: Sequence[Address],
         folder: Path,
         own_folder: Path | None,
         properties: Mapping[str, str],
@@ -102,7 +47,7 @@ class KafkaNode(Part):
         self.node_id = address.node
         self._folder = folder
         self._members = len(members)
-        self._properties = _properties(address, members, folder / "data") | dict(properties)
+        self._properties = properties_of(address, members, folder / "data") | dict(properties)
         self._java = (
             str(find_java()),
             *JVM_OPTIONS,
@@ -200,7 +145,7 @@ class Kafka(KafkaNode):
     ) -> None:
         jars = find_jars(jars)
         find_java()
-        address = _Address(1, port or free_port(), free_port())
+        address = Address(1, port or free_port(), free_port())
         own_folder = temporary_folder("kafka") if data is None else None
         super().__init__(
             address,
@@ -231,7 +176,7 @@ class KafkaCluster:
     ) -> None:
         jars = find_jars(jars)
         find_java()
-        addresses = [_Address(number, free_port(), free_port()) for number in range(1, nodes + 1)]
+        addresses = [Address(number, free_port(), free_port()) for number in range(1, nodes + 1)]
         self._own_folder = temporary_folder("kafka-cluster") if data is None else None
         folder = data or self._own_folder or Path()
         self.nodes = tuple(
@@ -288,26 +233,3 @@ class KafkaCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _properties(address: _Address, members: Sequence[_Address], data: Path) -> dict[str, str]:
-    copies = min(3, len(members))
-    in_sync = max(1, copies - 1)
-    return QUICK | {
-        "process.roles": "broker,controller",
-        "node.id": str(address.node),
-        "controller.quorum.voters": ",".join(member.voter for member in members),
-        "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://{HOST}:{address.port},CONTROLLER://{HOST}:{address.controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{HOST}:{address.port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "log.dirs": str(data),
-        "default.replication.factor": str(copies),
-        "min.insync.replicas": str(in_sync),
-        "offsets.topic.replication.factor": str(copies),
-        "transaction.state.log.replication.factor": str(copies),
-        "transaction.state.log.min.isr": str(in_sync),
-        "share.coordinator.state.topic.replication.factor": str(copies),
-        "share.coordinator.state.topic.min.isr": str(in_sync),
-    }

@@ -8,10 +8,8 @@ Relies on: the command stays in the foreground and binds 127.0.0.1.
 import contextlib
 import logging
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,31 +20,12 @@ from types import TracebackType
 from typing import Self
 
 from ticketgate.streams.embedded import guard
+from ticketgate.streams.embedded.failures import PartFailed
+from ticketgate.streams.embedded.ports import HOST, is_free
 
 log = logging.getLogger(__name__)
 
-HOST = "127.0.0.1"
-LOG_TAIL_LINES = 25
 POLL_S = 0.05
-
-# Outgoing connections take their ports from 32768 upwards (Linux) or 49152 upwards (macOS). A part that is
-# killed and started again on its old port would now and then find it taken by one of them; below, never.
-PORTS = range(18_000, 32_000)
-
-_handed_out: set[int] = set()
-
-
-class PartMissing(Exception):
-    """Something that a part needs is not installed. Not retried: the message names the remedy."""
-
-
-class PartFailed(Exception):
-    """A part did not come to answer; the message ends with the tail of its log, if it got as far as to write one."""
-
-    def __init__(self, part: str, reason: str, *, log_file: Path | None = None) -> None:
-        tail = f"; the end of {log_file}:\n{_tail(log_file)}" if log_file is not None else ""
-        super().__init__(f"{part} {reason}{tail}")
-        self.part, self.reason, self.log_file = part, reason, log_file
 
 
 class Process:
@@ -95,7 +74,7 @@ class Process:
             raise RuntimeError(f"{self._part} runs already, as process {self.pid}")
         # Else whoever listens there would answer in the part's place, and the part be taken for ready.
         for port in self._ports:
-            if not _is_free(port):
+            if not is_free(port):
                 raise PartFailed(
                     self._part, f"cannot listen on {HOST}:{port}: the port is taken; choose another"
                 )
@@ -259,20 +238,6 @@ class Part:
         self.close()
 
 
-def free_port() -> int:
-    """A port on 127.0.0.1 that nobody listens on and that this process has not handed out before."""
-    # Random, so that two test runs on one machine do not try the same ports in the same order.
-    for port in random.sample(PORTS, k=200):
-        if port in _handed_out:
-            continue
-        if _is_free(port):
-            _handed_out.add(port)
-            return port
-    raise PartFailed(
-        f"a free port on {HOST}", f"was not found in 200 tries between {PORTS[0]} and {PORTS[-1]}"
-    )
-
-
 def temporary_folder(part: str) -> Path:
     """A fresh folder for a part's data, readable by this user only."""
     return Path(tempfile.mkdtemp(prefix=f"ticketgate-{part}-"))
@@ -283,22 +248,3 @@ def remove(folder: Path) -> None:
     shutil.rmtree(
         folder, onerror=lambda _, path, error: log.warning("%s was not removed: %s", path, error[1])
     )
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        # As servers do: a port whose last connection lingers in TIME_WAIT is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-    return True
-
-
-def _tail(log_file: Path) -> str:
-    try:
-        lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except FileNotFoundError:
-        return "  (no log)"
-    return "\n".join(f"  {line}" for line in lines[-LOG_TAIL_LINES:]) or "  (empty)"

@@ -7,7 +7,9 @@ Relies on: the extra `ticketgate[demo]`, pinned. Source: DESIGN section 10.
 
 from pathlib import Path
 
-from ticketgate.streams.embedded.process import HOST, Part, PartMissing, Process, free_port, temporary_folder
+from ticketgate.streams.embedded.failures import PartMissing
+from ticketgate.streams.embedded.ports import HOST, free_port
+from ticketgate.streams.embedded.process import Part, Process, temporary_folder
 from ticketgate.streams.embedded.wire import broker_ids
 
 START_TIMEOUT_S = 20.0

@@ -10,7 +10,9 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from ticketgate.streams.embedded.process import HOST, Part, PartMissing, Process, free_port, temporary_folder
+from ticketgate.streams.embedded.failures import PartMissing
+from ticketgate.streams.embedded.ports import HOST, free_port
+from ticketgate.streams.embedded.process import Part, Process, temporary_folder
 
 START_TIMEOUT_S = 20.0
 

@@ -13,7 +13,8 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
-from ticketgate.streams.embedded.process import HOST, Part, Process, free_port, temporary_folder
+from ticketgate.streams.embedded.ports import HOST, free_port
+from ticketgate.streams.embedded.process import Part, Process, temporary_folder
 from ticketgate.streams.settings import PREFIX
 
 START_TIMEOUT_S = 90.0

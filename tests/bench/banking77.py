@@ -22,8 +22,8 @@ from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
+from ticketgate.streams.embedded.failures import PartMissing
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 
 from tests.delivery.deployment import OUTPUTS, Deployment, ticket

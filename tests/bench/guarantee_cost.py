@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from ticketgate.streams.embedded.failures import PartMissing
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 
 from ..delivery.deployment import Deployment, Worker

@@ -21,8 +21,8 @@ from pathlib import Path
 from statistics import linear_regression
 
 from aiokafka import AIOKafkaConsumer
+from ticketgate.streams.embedded.failures import PartMissing
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 from ticketgate.streams.settings import Settings
 

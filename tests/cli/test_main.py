@@ -10,7 +10,7 @@ import pytest
 from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import COMMANDS
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import free_port
+from ticketgate.streams.embedded.ports import free_port
 
 from tests.cli.conftest import Ran, Run, command, process
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ticketgate.streams.embedded.process import PartMissing
+from ticketgate.streams.embedded.failures import PartMissing
 from ticketgate.streams.embedded.tansu import Tansu
 
 from tests.cli.conftest import Run

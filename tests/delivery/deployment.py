@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
-from ticketgate.streams.embedded.process import free_port
+from ticketgate.streams.embedded.ports import free_port
 
 COMMAND = Path(sys.executable).with_name("ticketgate")
 Header = tuple[str, bytes | None]

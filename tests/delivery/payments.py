@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ticketgate.streams.embedded.process import HOST, Part, Process, free_port
+from ticketgate.streams.embedded.ports import HOST, free_port
+from ticketgate.streams.embedded.process import Part, Process
 
 from . import payment_server
 

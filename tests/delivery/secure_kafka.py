@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import HOST, free_port
+from ticketgate.streams.embedded.ports import HOST, free_port
 
 # The one name in the broker's certificate.
 NAME = "localhost"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from ticketgate.streams.embedded.failures import PartMissing
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 
 from ..conftest import require_or_skip

@@ -17,7 +17,8 @@ from ticketgate.store.claims import Claim, Claims
 from ticketgate.store.connect import connect
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
-from ticketgate.store.servers import CANARIES, MOST_JUMP_MS, Clocks, LookAgain, Mistimed, look
+from ticketgate.store.server_scripts import CANARIES, MOST_JUMP_MS
+from ticketgate.store.servers import Clocks, LookAgain, Mistimed, look
 from ticketgate.store.tokens import take_token
 from ticketgate.streams.embedded.kafka import Kafka
 from ticketgate.streams.embedded.valkey import Valkey

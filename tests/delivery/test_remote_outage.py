@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from ticketgate.streams.embedded.process import free_port
+from ticketgate.streams.embedded.ports import free_port
 
 from .conftest import NewDeployment
 from .deployment import ticket

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ticketgate.streams.broker import describe_broker
-from ticketgate.streams.embedded.process import PartMissing
+from ticketgate.streams.embedded.failures import PartMissing
 from ticketgate.streams.embedded.valkey import Valkey
 from ticketgate.streams.kafka_connection import connection_of
 from ticketgate.streams.kafka_refusal import KafkaRefused

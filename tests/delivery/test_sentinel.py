@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from ticketgate.store.sentinel import SentinelUrl
 from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.process import HOST, free_port
+from ticketgate.streams.embedded.ports import HOST, free_port
 from ticketgate.streams.embedded.valkey import Valkey, _binary
 from ticketgate.streams.preflight import require_redis
-from ticketgate.streams.settings import SettingsError, load_settings
+from ticketgate.streams.setting_kinds import SettingsError
+from ticketgate.streams.settings import load_settings
 
 from .deployment import ticket
 from .meddling import redis_call

@@ -26,7 +26,7 @@ from ticketgate.agents.effects.port import (
     TimedOut,
 )
 from ticketgate.codecs.receipt import EffectState, EffectStatus
-from ticketgate.streams.embedded.process import free_port
+from ticketgate.streams.embedded.ports import free_port
 
 from .support import LANE, order
 

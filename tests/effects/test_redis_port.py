@@ -21,7 +21,7 @@ from ticketgate.agents.effects.port import (
 )
 from ticketgate.agents.effects.redis import RedisPort
 from ticketgate.store.keys import Keys
-from ticketgate.streams.embedded.process import free_port
+from ticketgate.streams.embedded.ports import free_port
 from ticketgate.streams.embedded.valkey import Valkey
 
 pytestmark = pytest.mark.redis

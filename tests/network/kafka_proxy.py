@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 
 from ticketgate.streams.embedded.kafka import KafkaNode
-from ticketgate.streams.embedded.process import HOST, free_port
+from ticketgate.streams.embedded.ports import HOST, free_port
 
 from .faults import Request
 from .proxy import Proxy

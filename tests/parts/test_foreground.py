@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from ticketgate.streams.embedded.process import free_port
+from ticketgate.streams.embedded.ports import free_port
 from ticketgate.streams.embedded.valkey import Valkey
 
 COMMAND = (sys.executable, "-m", "ticketgate.streams.embedded.foreground")

@@ -4,8 +4,8 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from ticketgate.streams.embedded.failures import PartMissing
 from ticketgate.streams.embedded.java import find_jars, find_java
-from ticketgate.streams.embedded.process import PartMissing
 
 
 @pytest.fixture(autouse=True)

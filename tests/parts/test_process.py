@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ticketgate.streams.embedded.process import PartFailed, Process, free_port
+from ticketgate.streams.embedded.failures import PartFailed
+from ticketgate.streams.embedded.ports import free_port
+from ticketgate.streams.embedded.process import Process
 
 SLEEPS = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)")
 DEADLINE_S = 15.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from ticketgate.streams.embedded.process import PartFailed
+from ticketgate.streams.embedded.failures import PartFailed
 from ticketgate.streams.embedded.valkey import Valkey
 
 pytestmark = pytest.mark.redis

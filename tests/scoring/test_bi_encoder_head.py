@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ticketgate.agents.scoring.onnx import OnnxScorer
-from ticketgate.codecs.answers import check_answers
+from ticketgate.codecs.answer_checks import check_answers
 from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
 from ticketgate.codecs.ticket import Ticket
 

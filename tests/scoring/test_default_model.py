@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ticketgate.agents.scoring import Scorer, default_model_path, open_scorer
-from ticketgate.codecs.answers import check_answers
+from ticketgate.codecs.answer_checks import check_answers
 from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
 from ticketgate.codecs.ticket import Ticket
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ticketgate.agents.scoring import Scorer, ScorerError, Scores, contracts, open_scorer
 from ticketgate.agents.scoring.folder import load_folder
-from ticketgate.codecs.answers import check_answers
+from ticketgate.codecs.answer_checks import check_answers
 from ticketgate.codecs.questions import Question, read_questions
 from ticketgate.codecs.ticket import Ticket
 

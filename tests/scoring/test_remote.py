@@ -17,7 +17,8 @@ from ticketgate.agents.policy import parse_policy
 from ticketgate.agents.scoring import Scorer, ScorerError, ScorerUnavailable, open_scorer
 from ticketgate.agents.scoring.remote import RemoteScorer
 from ticketgate.agents.scoring.remote_client import message, retry_after_s
-from ticketgate.codecs.answers import ChoiceAnswer, NoulAnswer, ScoreAnswer, check_answers
+from ticketgate.codecs.answer_checks import check_answers
+from ticketgate.codecs.answers import ChoiceAnswer, NoulAnswer, ScoreAnswer
 from ticketgate.codecs.questions import Question, read_questions
 from ticketgate.codecs.strict import encode
 from ticketgate.codecs.ticket import Ticket

@@ -17,11 +17,13 @@ from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.servers import Clocks, LookAgain, look
 from ticketgate.store.tokens import Superseded, take_token
-from ticketgate.streams.embedded.process import HOST, free_port
+from ticketgate.streams.embedded.ports import HOST, free_port
 from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.faults import Action
 from ticketgate.streams.preflight import require_redis
-from ticketgate.streams.recovery import Action, handling
-from ticketgate.streams.settings import SettingsError, load_settings
+from ticketgate.streams.recovery import handling
+from ticketgate.streams.setting_kinds import SettingsError
+from ticketgate.streams.settings import load_settings
 
 from ..standing import stand
 

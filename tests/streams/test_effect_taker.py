@@ -18,7 +18,8 @@ from ticketgate.store.tokens import LaneToken
 from ticketgate.store.witnesses import Witness
 from ticketgate.streams import second_look
 from ticketgate.streams.case_records import ReceiptWriter
-from ticketgate.streams.effect_taker import EffectTaker, KeyLeft
+from ticketgate.streams.contention import KeyLeft
+from ticketgate.streams.effect_taker import EffectTaker
 from ticketgate.streams.records import OutputTopics, RecordWriter
 from ticketgate.streams.second_look import SecondLook
 from ticketgate.streams.telemetry import Telemetry

@@ -13,11 +13,13 @@ import aiokafka.errors as kafka
 import pytest
 from ticketgate.streams import kafka_connection
 from ticketgate.streams.broker import Unreachable, admin_client
-from ticketgate.streams.embedded.process import free_port
+from ticketgate.streams.embedded.ports import free_port
+from ticketgate.streams.faults import Action
 from ticketgate.streams.kafka_connection import KafkaConnection, connection_of
-from ticketgate.streams.recovery import Action, handling
+from ticketgate.streams.recovery import handling
 from ticketgate.streams.scanning import broker_errors
-from ticketgate.streams.settings import Settings, SettingsError, load_settings
+from ticketgate.streams.setting_kinds import SettingsError
+from ticketgate.streams.settings import Settings, load_settings
 
 from tests.delivery.secure_kafka import KEY_PASSWORD, Certificates
 

@@ -21,6 +21,7 @@ from ticketgate.streams.batch import BatchHung, ClaimingTaker
 from ticketgate.streams.broker import Unreachable
 from ticketgate.streams.care import Care
 from ticketgate.streams.deciding import ScorerHung
+from ticketgate.streams.faults import Action, Handling, LaneFault
 from ticketgate.streams.floor import Floor
 from ticketgate.streams.intake import ticket_reader
 from ticketgate.streams.kafka_refusal import KafkaRefused
@@ -32,7 +33,7 @@ from ticketgate.streams.pace import Pace
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.readiness import Readiness
 from ticketgate.streams.records import OutputTopics, RecordWriter
-from ticketgate.streams.recovery import TABLE, Action, Handling, LaneFault, handling
+from ticketgate.streams.recovery import TABLE, handling
 from ticketgate.streams.salvage import Fetched, UnreadableBatch
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.ticket_work import TicketWork

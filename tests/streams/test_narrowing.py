@@ -14,13 +14,14 @@ from ticketgate.store.witnesses import Witness
 from ticketgate.streams.batch import NONE_ASIDE
 from ticketgate.streams.care import Care
 from ticketgate.streams.careful import CarefulTaker
+from ticketgate.streams.faults import Action
 from ticketgate.streams.floor import Floor
 from ticketgate.streams.narrowing import WillNotPass, cause_of
 from ticketgate.streams.opening import Start
 from ticketgate.streams.pace import Pace
 from ticketgate.streams.partition import PartitionReader
 from ticketgate.streams.pieces import Pieces
-from ticketgate.streams.recovery import Action, handling
+from ticketgate.streams.recovery import handling
 from ticketgate.streams.telemetry import Telemetry
 from ticketgate.streams.unknown_errors import InvalidRecord
 

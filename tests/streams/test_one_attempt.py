@@ -25,8 +25,9 @@ from aiokafka.protocol.transaction import (
     InitProducerIdRequest,
     TxnOffsetCommitRequest,
 )
+from ticketgate.streams.faults import Action
 from ticketgate.streams.one_attempt import Unanswered, allow_one_attempt, unanswered
-from ticketgate.streams.recovery import Action, handling
+from ticketgate.streams.recovery import handling
 
 from .fakes import FakeClient
 

@@ -6,7 +6,8 @@ import pytest
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.streams.conditions import check_retention
 from ticketgate.streams.roles import RoleTerms, role_terms
-from ticketgate.streams.settings import Role, load_settings
+from ticketgate.streams.setting_kinds import Role
+from ticketgate.streams.settings import load_settings
 
 DAY_MS = 86_400_000
 # With claims of 14 days and a horizon of 2; dispatch is kept for 30 days and a segment of 1.

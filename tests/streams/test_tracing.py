@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from ticketgate.streams.settings import SettingsError
+from ticketgate.streams.setting_kinds import SettingsError
 from ticketgate.streams.tracing import ENDPOINT_VARIABLE, Traced, Untraced, open_tracing
 from ticketgate.streams.transaction import Outgoing
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from ticketgate.agents.scoring import Scorer
-from ticketgate.codecs.answers import check_answers
+from ticketgate.codecs.answer_checks import check_answers
 from ticketgate.codecs.questions import read_questions
 from ticketgate.streams.web.openapi import document
 
