@@ -105,7 +105,7 @@ chaos: install kafka-jars
 	$(BIN)/pytest -m chaos
 
 conformance: install
-	KEEP_CONFORMANCE=1 $(BIN)/pytest -m conformance tests/systemone
+	KEEP_CONFORMANCE=1 $(BIN)/pytest -m conformance tests/streams/process/web
 
 # --- Apache Kafka and Redis without Docker ----------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ $(JARS)/complete: deploy/kafka/pom.xml
 	@touch $@
 
 kafka-if-possible: install
-	@if why=$$($(BIN)/python -m ticketgate.streams.embedded.java 2>&1); then \
+	@if why=$$($(BIN)/python -m ticketgate.streams.parts.java 2>&1); then \
 		if [ ! -e $(JARS)/complete ] && ! command -v mvn >/dev/null; then \
 			echo 'No Apache Kafka: Maven is not installed. The demo takes the embedded broker; tests marked kafka are skipped.'; \
 		elif ! $(MAKE) --no-print-directory kafka-jars; then \
@@ -133,10 +133,10 @@ kafka-if-possible: install
 	fi
 
 kafka: install kafka-jars
-	@$(BIN)/python -m ticketgate.streams.embedded.foreground kafka --port 9092 --data '$(KAFKA_DATA)'
+	@$(BIN)/python -m ticketgate.streams.parts.foreground kafka --port 9092 --data '$(KAFKA_DATA)'
 
 redis: install
-	@$(BIN)/python -m ticketgate.streams.embedded.foreground valkey --port 6379 --data '$(REDIS_DATA)'
+	@$(BIN)/python -m ticketgate.streams.parts.foreground valkey --port 6379 --data '$(REDIS_DATA)'
 
 # --- upkeep -----------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
-"""The deciding: tickets and a scorer in, decisions out. No Kafka, no Redis, no clock.
+"""The deciding: tickets and a scorer in, decisions out. No Kafka, no clock; Redis and HTTP behind ports alone.
 
-`decide.decide` judges a batch, `check.check` given answers; `policy` holds the rules, `scoring` the models,
-`gate` the shape of every gate. Importing this package loads none of them.
+Rooms: `deciding` runs the gates of a ticket, `policy` is the language of rules, `scoring` the models, `funnel` the
+gates of a proposed call, `effects` carries out what was accepted. `workbench` is for people and CI: no worker imports
+it.
+Importing this package loads none of them.
 """

@@ -1,21 +1,13 @@
 """What crosses a wire: records, answers, headers and keys, read strictly and written in one form.
 
-Stands on nothing but jiter, orjson and pydantic. Each module's docstring says what it promises.
+Stands on nothing but jiter, orjson and pydantic. `values` turns bytes into values, `records` has a module a record,
+`systemone` questions and answers. Each module's docstring says what it promises.
+Not here: where a record goes, or when (ticketgate.streams).
 """
 
-# ruff: noqa: A005 - installed as ticketgate.codecs, which shadows nothing (DESIGN section 2)
+# ruff: noqa: A005 - installed as ticketgate.codecs, which shadows nothing
 
-from ticketgate.codecs.answer_checks import check_answers
-from ticketgate.codecs.answers import (
-    Answer,
-    ChoiceAnswer,
-    NoulAnswer,
-    ScoreAnswer,
-    answer_confidence,
-    answer_json,
-    confidence,
-)
-from ticketgate.codecs.case_decision import (
+from ticketgate.codecs.records.case_decision import (
     CASE_DECISION_SCHEMA,
     CaseDecision,
     ProposedCall,
@@ -23,7 +15,7 @@ from ticketgate.codecs.case_decision import (
     read_case_decision,
     read_dispatched,
 )
-from ticketgate.codecs.decision import (
+from ticketgate.codecs.records.decision import (
     DECISION_SCHEMA,
     DecisionRecord,
     ModelRef,
@@ -32,7 +24,7 @@ from ticketgate.codecs.decision import (
     Violation,
     read_decision,
 )
-from ticketgate.codecs.headers import (
+from ticketgate.codecs.records.headers import (
     Header,
     dead_letter_headers,
     decision_headers,
@@ -40,7 +32,7 @@ from ticketgate.codecs.headers import (
     header,
     receipt_headers,
 )
-from ticketgate.codecs.identity import (
+from ticketgate.codecs.records.identity import (
     Coordinate,
     Fingerprint,
     IdempotencyKey,
@@ -52,8 +44,8 @@ from ticketgate.codecs.identity import (
     settlement_key,
     ticket_key,
 )
-from ticketgate.codecs.pieces import CatalogueRef, Effect
-from ticketgate.codecs.proposal import (
+from ticketgate.codecs.records.pieces import CatalogueRef, Effect
+from ticketgate.codecs.records.proposal import (
     PROPOSAL_SCHEMA,
     Proposal,
     ProposerModel,
@@ -62,16 +54,7 @@ from ticketgate.codecs.proposal import (
     decode_proposal,
     read_proposal,
 )
-from ticketgate.codecs.questions import (
-    ChoiceQuestion,
-    NoulQuestion,
-    Question,
-    QuestionError,
-    ScoreQuestion,
-    read_question,
-    read_questions,
-)
-from ticketgate.codecs.receipt import (
+from ticketgate.codecs.records.receipt import (
     RECEIPT_SCHEMA,
     DecisionReceipt,
     EffectReceipt,
@@ -85,10 +68,29 @@ from ticketgate.codecs.receipt import (
     read_receipt,
     receipt_key,
 )
-from ticketgate.codecs.strict import DEFAULT_MAX_BYTES, JsonValue, Malformed, canonical, decode, encode
-from ticketgate.codecs.tagged import tag_non_finite
-from ticketgate.codecs.ticket import TICKET_SCHEMA, Ticket, decode_ticket, is_empty_state, read_ticket
-from ticketgate.codecs.times import from_epoch_ms, rfc3339
+from ticketgate.codecs.records.ticket import TICKET_SCHEMA, Ticket, decode_ticket, is_empty_state, read_ticket
+from ticketgate.codecs.systemone.answer_checks import check_answers
+from ticketgate.codecs.systemone.answers import (
+    Answer,
+    ChoiceAnswer,
+    NoulAnswer,
+    ScoreAnswer,
+    answer_confidence,
+    answer_json,
+    confidence,
+)
+from ticketgate.codecs.systemone.questions import (
+    ChoiceQuestion,
+    NoulQuestion,
+    Question,
+    QuestionError,
+    ScoreQuestion,
+    read_question,
+    read_questions,
+)
+from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, Malformed, canonical, decode, encode
+from ticketgate.codecs.values.tagged import tag_non_finite
+from ticketgate.codecs.values.times import from_epoch_ms, rfc3339
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 __all__ = [

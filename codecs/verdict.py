@@ -9,7 +9,7 @@ __all__ = ["Stage", "Status", "Verdict"]
 
 
 class Status(StrEnum):
-    """What becomes of a case. The words are DESIGN section 1's; `accept` alone lets effects through."""
+    """What becomes of a case; `accept` alone lets effects through."""
 
     ACCEPT = "accept"
     REVIEW = "review"
@@ -20,7 +20,7 @@ class Status(StrEnum):
 
 
 class Stage(StrEnum):
-    """The gates by name: a ticket's in their order (DESIGN section 4), then those that only the funnel has.
+    """The gates by name: a ticket's in their order, then those that only the funnel has.
 
     `parse` and `schema` are shared: a proposal passes gates of the same names.
     """

@@ -5,7 +5,7 @@ since it was read; so however attempts are spread over partitions and lanes, eac
 view, and a budget is never exceeded. An attempt that is judged again after a crash overwrites its own entry.
 A case is one hash by attempt number, for each version of its request. It holds few entries: once a case has ended,
 what comes after it need not be written (agents/funnel/history.py says when).
-Relies on: a Redis that forgets nothing (conditions.py), and the lane's token (tokens.py). Source: DESIGN section 7.
+Relies on: a Redis that forgets nothing (conditions.py), and the lane's token (tokens.py).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Annotated, NotRequired, cast
 
 from pydantic import Field, TypeAdapter, ValidationError, with_config
 from redis.asyncio import Redis
-from ticketgate.codecs.identity import Coordinate, IdempotencyKey, proposal_key
-from ticketgate.codecs.pieces import VerdictDocument, read_verdict, verdict_json
-from ticketgate.codecs.proposal import Proposal
-from ticketgate.codecs.shape import IGNORE_UNKNOWN
-from ticketgate.codecs.strict import JsonValue, encode
+from ticketgate.codecs.records.identity import Coordinate, IdempotencyKey, proposal_key
+from ticketgate.codecs.records.pieces import VerdictDocument, read_verdict, verdict_json
+from ticketgate.codecs.records.proposal import Proposal
+from ticketgate.codecs.values.shape import IGNORE_UNKNOWN
+from ticketgate.codecs.values.strict import JsonValue, encode
 from ticketgate.codecs.verdict import Verdict
 from ticketgate.store.clock import redis_now_ms
 from ticketgate.store.durability import Durability

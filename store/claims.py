@@ -4,7 +4,7 @@ Promise: a key maps to at most one coordinate for as long as its claim lives, an
 A claim is no lease: it belongs to the coordinate and not to the worker, so whoever serves the partition next
 finds its own claims and goes on. The mark that says how far keys were claimed is raised last of all, so that a Redis
 which lost the end of its log shows it. Relies on: a Redis that forgets nothing (conditions.py), and the lane's token
-(tokens.py). Source: DESIGN section 4, step 4.
+(tokens.py).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from datetime import timedelta
 from typing import cast
 
 from redis.asyncio import Redis
-from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey, collision_key
+from ticketgate.codecs.records.identity import Coordinate, Fingerprint, IdempotencyKey, collision_key
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import mark_committed, raise_claimed_as
+from ticketgate.store.lane_state.marks import mark_committed, raise_claimed_as
+from ticketgate.store.lane_state.underway import UnderWay, queue_note
+from ticketgate.store.lane_state.voids import Voids
+from ticketgate.store.lane_state.witnesses import Witness, write_as
 from ticketgate.store.server_scripts import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken
-from ticketgate.store.underway import UnderWay, queue_note
-from ticketgate.store.voids import Voids
-from ticketgate.store.witnesses import Witness, write_as
 
 # KEYS[1] the token, KEYS[2] the claimed mark, then the claims. ARGV[1] the lane's token, ARGV[2] the mark, ARGV[3] a
 # claim's lifetime in ms, then the values. Returns for each claim the value that stood before, '' for none. The mark is

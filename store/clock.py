@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from redis.asyncio import Redis
-from ticketgate.codecs.times import from_epoch_ms
+from ticketgate.codecs.values.times import from_epoch_ms
 
 
 async def redis_now(redis: Redis) -> datetime:

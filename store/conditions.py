@@ -1,7 +1,7 @@
 """What Redis must be for claims to hold: version, persistence, eviction, and whose namespace it is.
 
 Promise: `check_server` and `bind_identity` return only where claims can be relied upon; otherwise they raise
-`ConditionFailed` with the setting and the remedy. Source: DESIGN section 4, conditions.
+`ConditionFailed` with the setting and the remedy.
 """
 
 from __future__ import annotations

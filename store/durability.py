@@ -2,7 +2,7 @@
 
 `replicas` must have every claim on disk. Where Redis syncs once a second (`syncs_itself` False), rare writes that no
 mark would miss (a take-over, a derived claim, a void range) wait for the primary's own disk as well.
-Source: DESIGN section 4, step 4; tests/delivery/model, `syncs_late_writes`.
+tests/streams/lane/model shows what goes wrong without it (`syncs_late_writes`).
 """
 
 from __future__ import annotations

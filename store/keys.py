@@ -14,7 +14,7 @@
 `ticketgate:{namespace}:looks`                               hash    looks at effects that never ended (looks.py)
 `ticketgate:{namespace}:effects_since`                       zset    open effects by the ms since when (ledger.py)
 `ticketgate:{namespace}:identity`                            hash    cluster, group and topics (conditions.py)
-`ticketgate:{namespace}:store`                               string  random id of this store (streams/claims_store.py)
+`ticketgate:{namespace}:store`                               string  random id of this store (claims_store.py)
 `ticketgate:{namespace}:server`                              hash    the Redis that claims stand on (servers.py)
 `ticketgate:{namespace}:canary:{number}`                     string  gone early when a clock jumped (servers.py)
 `ticketgate:{namespace}:handover`                            string  lock of a hand-over (servers.py)

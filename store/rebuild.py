@@ -1,7 +1,7 @@
 """Restore claims from what the outputs say, into a Redis that lost some or all of them.
 
 Promise: a claim that stands is never changed. What is restored lives for what is left of a claim's lifetime, counted
-from its record's time by Redis' own clock, so no worker's clock decides. Source: DESIGN section 4, conditions.
+from its record's time by Redis' own clock, so no worker's clock decides.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import cast
 
 from redis.asyncio import Redis
-from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
+from ticketgate.codecs.records.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.store.claims import Claim
 from ticketgate.store.clock import redis_now_ms
 from ticketgate.store.durability import Durability

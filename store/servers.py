@@ -3,7 +3,7 @@
 A server is told by its run id and its replication id: one changes with each start of the process, the other with each
 promotion. What the namespace stands on is written down in the namespace itself:
 
-`server`      hash    id: the server that all partitions were handed over to (streams/handover.py), or
+`server`      hash    id: the server that all partitions were handed over to (streams/lane/opening/handover.py), or
                       `rebuilding:` and a nonce while a rebuild is at work; evicted: its count of evicted keys then;
                       seen_ms: its clock at the last look; claims, ledger: why these cannot be relied upon until they
                       are rebuilt, absent where they can
@@ -12,7 +12,7 @@ promotion. What the namespace stands on is written down in the namespace itself:
 Promise: no script of a lane writes on a server that the namespace was not handed over to, nor after a key was evicted,
 nor where Redis' clock stands more than MOST_JUMP_MS from where it was last seen; such a script changes nothing and
 raises `LookAgain`. What marks cannot show (claims that were evicted or outlived early) is remembered until a rebuild.
-Relies on: a look every minute at least (streams/watching.py), so that a clock that merely runs on is no jump.
+Relies on: a look every minute at least (streams/lane/watching.py), so that a clock that merely runs on is no jump.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A lane takes its token before it fences. The broker's fence keeps a superseded lane from committing; the token keeps it
 from writing to Redis what its successor has already read past: a take-over, a void range, a mark. A Redis that was
 emptied has no token either, so a lane at work notices that too.
-Source: DESIGN section 4; tests/delivery/model shows what goes wrong without it.
+tests/streams/lane/model shows what goes wrong without it.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from typing import NoReturn
 
 import pytest
 from hypothesis import settings
-from ticketgate.streams.embedded.failures import PartMissing
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.failures import PartMissing
+from ticketgate.streams.parts.kafka import Kafka
+from ticketgate.streams.parts.valkey import Valkey
 
 REQUIRE_KAFKA = "REQUIRE_KAFKA"
 # Some records of the tests are years old by their timestamps. Half a minute after its start, and then every five

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ticketgate.streams.settings import load_settings
+from ticketgate.streams.config.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -56,7 +56,7 @@ def test_the_check_that_the_readme_shows_prints_what_it_says(tmp_path: Path) -> 
     said = block[block.index("\n", block.index("$ .venv")) + 1 :]
 
     ran = run(
-        "check", "answers.json", "--policy", str(ROOT / "tests/delivery/files/seed.toml"), folder=tmp_path
+        "check", "answers.json", "--policy", str(ROOT / "tests/support/files/seed.toml"), folder=tmp_path
     )
 
     assert (ran.stdout, ran.returncode) == (said, 3)

@@ -1,4 +1,5 @@
-"""Carrying out effects: ports to providers, the executor, the reconciler, and a ledger in memory.
+"""Carrying out effects: the port to providers, the executor, the reconciler, and the rules between them.
 
-Importing this package loads nothing.
+Here: when an effect is sent, read back, settled or held. `adapters` reach out. Importing this package loads nothing.
+Not here: the ledger on Redis (ticketgate.store.ledger), the lane that calls the executor (streams.roles.effects).
 """

@@ -5,7 +5,7 @@ leaves an outcome that is read back and not a command that is sent again. Whatev
 was lost. A request is out at most `LATEST_START_S` and its adapter's time-out after it was written down, and nothing is
 absent before that and the provider's settle time are over (the inequality in port.py).
 Steps: 1 look at what can be known without sending, 2 begin to send, 3 execute, 4 read back, 5 settle.
-Relies on: a ledger that keeps what it said (store/ledger.py). Source: DESIGN section 7.
+Relies on: a ledger that keeps what it said (store/ledger/ledger.py).
 """
 
 import logging
@@ -37,7 +37,7 @@ from ticketgate.agents.effects.rules import (
     may_resend,
     refused,
 )
-from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus
+from ticketgate.codecs.records.receipt import EffectReceipt, EffectState, EffectStatus
 
 if TYPE_CHECKING:
     from ticketgate.store.tokens import LaneToken

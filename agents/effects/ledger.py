@@ -2,7 +2,7 @@
 
 Promise of a ledger: each call is one step, done whole or not at all; a transition happens only from the state and the
 sequence that the caller saw (`Moved` otherwise); times are the ledger's own clock, never a worker's. On Redis it is
-`store/ledger.py`, in memory `memory_ledger.py`; one contract suite runs on both.
+`store/ledger/ledger.py`, in memory `memory_ledger.py`; one contract suite runs on both.
 
     prepared --begin_send--> unknown --settle--> committed | rejected | absent
     absent --begin_send, once--> unknown        prepared --settle--> rejected
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ticketgate.codecs.verdict import Verdict
-from ticketgate.store.entries import (
+from ticketgate.store.ledger.entries import (
     MOST_SENDS,
     Collided,
     Command,

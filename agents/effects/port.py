@@ -5,16 +5,14 @@ lost answer is `TimedOut`, never an error and never a success; `Refused` says fo
 Whatever an adapter raises all the same is taken for `TimedOut` or `CannotRead`. What bounds absence:
 
     LATEST_START_S + the adapter's time-out + the provider's own settle time <= EffectPort.settle_s
-
-Source: DESIGN section 7.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from ticketgate.codecs.strict import JsonValue
-from ticketgate.store.entries import Command
+from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.store.ledger.entries import Command
 
 __all__ = [
     "LATEST_START_S",

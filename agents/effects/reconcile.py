@@ -2,7 +2,7 @@
 
 Promise: nothing is sent that authoritative state has not just said to be absent after the provider's settle time, and
 then once, under the same key, with its `prepared` receipt announced and its evidence judged again before. Each change
-is announced, though its announcer die: an entry stays due until it is told. Source: DESIGN section 7.
+is announced, though its announcer die: an entry stays due until it is told.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from ticketgate.agents.effects.executor import (
 from ticketgate.agents.effects.ledger import MOST_SENDS, EffectLedger, Entry, Moved, Settlement
 from ticketgate.agents.effects.port import NotFound
 from ticketgate.agents.effects.rules import may_resend
-from ticketgate.codecs.receipt import EffectReceipt, EffectState, EffectStatus, SettledBy
+from ticketgate.codecs.records.receipt import EffectReceipt, EffectState, EffectStatus, SettledBy
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ Announce = Callable[[Sequence[EffectReceipt]], Awaitable[None]]
 
 
 class Looks(Protocol):
-    """Looks at effects that began and have not ended (store/looks.py)."""
+    """Looks at effects that began and have not ended (store/ledger/looks.py)."""
 
     async def begun(self, keys: Collection[str]) -> Mapping[str, int]:
         """How many looks at each began and never ended."""

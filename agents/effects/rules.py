@@ -2,7 +2,6 @@
 
 Promise: nothing is committed that was not read back equal. Not being found makes an effect absent only where the state
 read is authoritative and was read later than the provider's settle time. All else stays unknown.
-Source: DESIGN section 7.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,9 +18,9 @@ from ticketgate.agents.effects.port import (
     ReadBackResult,
     Refused,
 )
-from ticketgate.codecs.malformed import shorten
-from ticketgate.codecs.receipt import EffectState, EffectStatus
-from ticketgate.codecs.strict import JsonValue, canonical
+from ticketgate.codecs.records.receipt import EffectState, EffectStatus
+from ticketgate.codecs.values.malformed import shorten
+from ticketgate.codecs.values.strict import JsonValue, canonical
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 VERIFIED_NEXT_STEP = "the effect stands as it was asked for; the receipt shows it"

@@ -15,8 +15,8 @@ from typing import Final, Literal, get_args
 from ticketgate.agents.funnel.catalogue import Catalogue, Compiled, FieldSpec, Tool, compile_catalogue
 from ticketgate.agents.funnel.evidence import Authority, World
 from ticketgate.agents.funnel.values import Value, plain
-from ticketgate.codecs.proposal import Proposal, Request
-from ticketgate.codecs.strict import JsonValue, Malformed, decode
+from ticketgate.codecs.records.proposal import Proposal, Request
+from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
 
 # The control that is the effect's key, where the application binds one.
 KEY_FIELD: Final = "idempotency_key"

@@ -3,7 +3,6 @@
 Promise: a catalogue is data, whole and checked. Every field has a type, a role, a source and someone who may set it;
 what a model may set is never a control. `compile_catalogue` gives what one request may see of it, with a hash.
 Narrowing is not authority: a tool that is offered may still be denied.
-Source: DESIGN section 7.
 """
 
 import hashlib
@@ -15,10 +14,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict
 from pydantic import Field as Bounds
 from ticketgate.agents.funnel.values import Kind, Value, is_of_type, read_money, read_value
-from ticketgate.codecs.malformed import quote
-from ticketgate.codecs.proposal import Request, Scalar
-from ticketgate.codecs.receipt import CatalogueRef
-from ticketgate.codecs.strict import JsonValue, canonical
+from ticketgate.codecs.records.proposal import Request, Scalar
+from ticketgate.codecs.records.receipt import CatalogueRef
+from ticketgate.codecs.values.malformed import quote
+from ticketgate.codecs.values.strict import JsonValue, canonical
 
 # fact: has an authority and is compared with it. interpretation: the model's reading, which nothing compares.
 # control: bound by the application; a call may repeat it, and is then compared, but never sets it.

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Annotated, ClassVar, Final, Protocol
 
 from pydantic import AfterValidator, AwareDatetime, ConfigDict
-from ticketgate.codecs.proposal import Proposal, Scalar
-from ticketgate.codecs.strict import JsonValue
-from ticketgate.codecs.times import rfc3339
+from ticketgate.codecs.records.proposal import Proposal, Scalar
+from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.values.times import rfc3339
 
 # So far ahead of ours may be the clock of who signs a record, or takes a confirmation. Neither is taken longer for it:
 # expiry has no such grace.

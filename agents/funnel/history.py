@@ -1,16 +1,16 @@
 """The attempts at the cases of a batch: what stands in the store, what counts for each attempt, what is written back.
 
-Promise: an attempt is judged with every attempt in view that may be committed before it. Source: DESIGN section 7.
+Promise: an attempt is judged with every attempt in view that may be committed before it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ticketgate.agents.funnel.repair import Attempt
-from ticketgate.codecs.case_decision import CaseDecision
-from ticketgate.codecs.identity import Coordinate
-from ticketgate.codecs.proposal import Proposal
-from ticketgate.codecs.receipt import RepairReceipt
+from ticketgate.codecs.records.case_decision import CaseDecision
+from ticketgate.codecs.records.identity import Coordinate
+from ticketgate.codecs.records.proposal import Proposal
+from ticketgate.codecs.records.receipt import RepairReceipt
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.attempts import (
     CaseHistory,

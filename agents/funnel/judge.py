@@ -2,26 +2,26 @@
 
 Promise: the same proposal on the same evidence, at the same moment, after the same attempts, is judged the same,
 whoever judges and however often. There is a command exactly where an effect was accepted. What the model wrote never
-sets a control: not the key, not the actor, not the limits. Source: DESIGN section 7.
+sets a control: not the key, not the actor, not the limits.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ticketgate.agents.deciding.gate import Observer, run_gates
 from ticketgate.agents.effects.port import Command
 from ticketgate.agents.funnel.case import KEY_FIELD, Call, FunnelCase
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Evidence
-from ticketgate.agents.funnel.evidence_gates import WORLD_NEXT_STEP
-from ticketgate.agents.funnel.gates import FUNNEL_GATES
+from ticketgate.agents.funnel.gates.evidence import WORLD_NEXT_STEP
+from ticketgate.agents.funnel.gates.order import FUNNEL_GATES
+from ticketgate.agents.funnel.gates.shape import check_schema
 from ticketgate.agents.funnel.repair import Attempt, follow
-from ticketgate.agents.funnel.shape_gates import check_schema
 from ticketgate.agents.funnel.values import to_wire
-from ticketgate.agents.gate import Observer, run_gates
-from ticketgate.codecs.identity import effect_key, proposal_key
-from ticketgate.codecs.proposal import Proposal
-from ticketgate.codecs.receipt import DecisionReceipt, RepairReceipt
+from ticketgate.codecs.records.identity import effect_key, proposal_key
+from ticketgate.codecs.records.proposal import Proposal
+from ticketgate.codecs.records.receipt import DecisionReceipt, RepairReceipt
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 OBSERVED_NEXT_STEP = "the observation may be made and its result returned; no effect was asked for"

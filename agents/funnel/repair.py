@@ -2,7 +2,7 @@
 
 Promise: a repair belongs to the layer that failed, and changes nothing else. What is left of a budget follows from the
 committed attempts alone, so that a restart forgets none. A change outside the permitted fields, a call that was made
-before, or the budget's end goes to review with its stop reason. Source: DESIGN section 7.
+before, or the budget's end goes to review with its stop reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +11,8 @@ from typing import Final
 
 from ticketgate.agents.funnel.case import Call, FunnelCase, Unreadable, read_envelope
 from ticketgate.agents.funnel.values import to_wire
-from ticketgate.codecs.receipt import RepairReceipt, StopReason
-from ticketgate.codecs.strict import JsonValue, Malformed, canonical, decode
+from ticketgate.codecs.records.receipt import RepairReceipt, StopReason
+from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 # Repairs that a case has at each stage; a stage that is not named has none: a denial is answered by an authorised

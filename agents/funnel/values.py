@@ -9,8 +9,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from ticketgate.codecs.malformed import quote, shorten
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.values.malformed import quote, shorten
+from ticketgate.codecs.values.strict import JsonValue
 
 Kind = Literal["identifier", "text", "choice", "money", "date", "integer", "boolean"]
 Value = str | int | bool | Decimal | date

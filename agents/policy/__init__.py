@@ -2,6 +2,7 @@
 
 `load_policy` reads a file, `parse_policy` a text; `violations` judges. The language is described in README.md
 beside this file. Nothing here loads an inference engine.
+Not here: lint, comparison and trial of policies (`workbench.policy`).
 """
 
 from ticketgate.agents.policy.effects import EffectTemplate, ProposedEffect

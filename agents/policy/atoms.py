@@ -1,7 +1,7 @@
 """An atom is the smallest thing a rule speaks of: one label of one question, or its absence.
 
 `urgent` a noul holds · `kind=bug` a choice's label · `anger>=2` a score's level (also = > <= < and, for
-choice and score, !=) · `!` before any of these denies it.  Source: DESIGN section 6.
+choice and score, !=) · `!` before any of these denies it.
 """
 
 import difflib
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
 
 # What an atom is worth: it holds, it does not, or nobody knows since its question was abstained from.
 Truth = bool | None

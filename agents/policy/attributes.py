@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.values.strict import JsonValue
 
 ROOT = "attributes"
 

@@ -20,8 +20,8 @@ from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.resolve import Resolver
 from ticketgate.agents.policy.written import Written
-from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, QuestionError, read_question
-from ticketgate.codecs.strict import JsonValue, canonical
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, QuestionError, read_question
+from ticketgate.codecs.values.strict import JsonValue, canonical
 
 
 def compile_policy(written: Written) -> Policy:

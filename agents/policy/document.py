@@ -1,13 +1,12 @@
 """The policy as written: its document, with exactly these fields and their types.
 
 written.py reads it; what the names mean (questions, atoms, references) is checked after that, in `compile`.
-Source: DESIGN section 6.
 """
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
-from ticketgate.codecs.questions import MAX_OPTIONS, MIN_OPTIONS
+from ticketgate.codecs.systemone.questions import MAX_OPTIONS, MIN_OPTIONS
 
 DEFAULT_THRESHOLD = 0.5
 

@@ -5,7 +5,6 @@ like a reference stays text; what cannot be filled in is named, and then there i
 
 References: `{ticket.id}` `{ticket.tenant}` `{attributes.a.b}` `{labels.QUESTION}`; `{{` and `}}` write braces.
 A string that is one reference keeps the value's own type; inside other text only text, numbers and booleans fit.
-Source: DESIGN section 6.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from typing import Literal, TypeAlias, assert_never
 from ticketgate.agents.policy.atoms import Atom, label
 from ticketgate.agents.policy.attributes import AttributePath, Missing, attribute_path
 from ticketgate.agents.policy.rules import all_hold
-from ticketgate.codecs.malformed import wrong_kind
-from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
-from ticketgate.codecs.strict import JsonValue, encode
-from ticketgate.codecs.ticket import Ticket
+from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.values.malformed import wrong_kind
+from ticketgate.codecs.values.strict import JsonValue, encode
 
 
 @dataclass(frozen=True, slots=True)

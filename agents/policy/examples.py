@@ -2,7 +2,6 @@
 
 `fits` an admissible state · `other` one that is well formed and means another label · `unclear` one in which the
 truth is missing or uncertain, so that a model should not be sure. `ticketgate policy test` shows them to a model.
-Source: issue 6.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Literal, get_args
 from ticketgate.agents.policy.document import ExamplesDocument
 from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.resolve import Resolver
-from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
-from ticketgate.codecs.strict import JsonValue
-from ticketgate.codecs.ticket import is_empty_state
+from ticketgate.codecs.records.ticket import is_empty_state
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.values.strict import JsonValue
 
 ExampleKind = Literal["fits", "other", "unclear"]
 EXAMPLE_KINDS: tuple[ExampleKind, ...] = get_args(ExampleKind)

@@ -2,7 +2,6 @@
 
 Promise: the same attributes give the same label on every worker. A fact that is missing or of another type is
 said by name and never guessed.
-Source: DESIGN section 6.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import assert_never
 
 from ticketgate.agents.policy.atoms import label
 from ticketgate.agents.policy.attributes import MISSING, AttributePath, Missing
-from ticketgate.codecs.malformed import quote, wrong_kind
-from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.values.malformed import quote, wrong_kind
+from ticketgate.codecs.values.strict import JsonValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Promise: whatever `parse_policy` returns can be evaluated on any assignment without failing; what cannot be
 meant (an unknown question, a count that nothing can reach, two rules of one name) is refused here, by line.
-Source: DESIGN section 6; the language is described in README.md beside this file.
+The language is described in README.md beside this file.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from ticketgate.agents.policy.facts import MappedQuestion
 from ticketgate.agents.policy.positions import Path, line_of
 from ticketgate.agents.policy.quick import QuickRules
 from ticketgate.agents.policy.rules import Rule
-from ticketgate.codecs.decision import PolicyRef
-from ticketgate.codecs.questions import Question
+from ticketgate.codecs.records.decision import PolicyRef
+from ticketgate.codecs.systemone.questions import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from ticketgate.agents.policy.effects import TemplateError
 from ticketgate.agents.policy.errors import Problem, ProblemCode
 from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.written import Written
-from ticketgate.codecs.questions import Question
+from ticketgate.codecs.systemone.questions import Question
 
 
 class Resolver:

@@ -3,7 +3,6 @@
 Promise: every violated rule is reported, in the policy's order, and the assignment is only read: it is never
 searched, relabelled or repaired. An abstained question is unknown, and an unknown can neither break a rule
 nor excuse a break that the known answers make on their own.
-Source: DESIGN section 6.
 """
 
 import itertools
@@ -14,7 +13,7 @@ from math import prod
 from typing import assert_never
 
 from ticketgate.agents.policy.atoms import Atom, Truth
-from ticketgate.codecs.decision import Violation
+from ticketgate.codecs.records.decision import Violation
 
 # Ways to complete abstained questions that a rule names several times. Two choices of 255 labels have 65,025 of
 # them, which would hold up a ticket; beyond the limit their atoms are weighed apart, which leaves more rules open.

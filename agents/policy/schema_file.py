@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 
 from ticketgate.agents.policy.errors import Problem
-from ticketgate.codecs.jsonschema import SchemaError, questions_from_json_schema
-from ticketgate.codecs.strict import DEFAULT_MAX_BYTES, JsonValue, Malformed, decode
+from ticketgate.codecs.systemone.jsonschema import SchemaError, questions_from_json_schema
+from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, Malformed, decode
 
 FIELD = "schema"
 

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from ticketgate.agents.policy.atoms import Atom, label
 from ticketgate.agents.policy.rules import Constraint, Count, Forbid, Iff, Implies
-from ticketgate.codecs.questions import NoulQuestion, Question
+from ticketgate.codecs.systemone.questions import NoulQuestion, Question
 
 # Sets of so many assignments: 20 nouls. Twice that for each further one, and lint works with hundreds of sets.
 MAX_ASSIGNMENTS = 2**20

@@ -27,7 +27,7 @@ from ticketgate.agents.policy.document import (
 from ticketgate.agents.policy.errors import PolicyError, Problem, ProblemCode
 from ticketgate.agents.policy.positions import Path, line_of, locate
 from ticketgate.agents.policy.schema_file import FIELD, with_schema_questions
-from ticketgate.codecs.strict import JsonValue, Malformed, decode
+from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
 
 # A policy is a file that people wrote. A megabyte is a wrong path: a model, a log, a dump.
 MAX_POLICY_BYTES = 1024 * 1024

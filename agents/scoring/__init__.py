@@ -2,6 +2,7 @@
 
 Importing this package loads no inference engine: onnxruntime, tokenizers and numpy come in only when an
 ONNX model is opened, so that `ticketgate check` and `policy lint` start quickly.
+Not here: whether an answer may be believed, which the gate `answers` judges (`deciding`).
 """
 
 from pathlib import Path

@@ -6,7 +6,7 @@ Loads no engine: recorded and written answers are judged where there is none.
 from collections.abc import Mapping
 from typing import Final
 
-from ticketgate.codecs.questions import MIN_OPTIONS, ChoiceQuestion, Question
+from ticketgate.codecs.systemone.questions import MIN_OPTIONS, ChoiceQuestion, Question
 
 # Where an answer tells of its shortlist: {labels, scores, k, n, passthrough}.
 SHORTLIST: Final = "x_shortlist"

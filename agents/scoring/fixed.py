@@ -11,10 +11,10 @@ from typing import Self
 
 from ticketgate.agents.scoring.asked import asked_as_recorded
 from ticketgate.agents.scoring.scorer import ScorerError, Scores
-from ticketgate.codecs.decision import ModelRef
-from ticketgate.codecs.questions import Question
-from ticketgate.codecs.strict import JsonValue, Malformed, decode
-from ticketgate.codecs.ticket import Ticket
+from ticketgate.codecs.records.decision import ModelRef
+from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.systemone.questions import Question
+from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
 
 SETTING = "TICKETGATE_SCORER"
 

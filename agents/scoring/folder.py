@@ -13,9 +13,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
 from ticketgate.agents.scoring.scorer import ScorerError
-from ticketgate.codecs.decision import ModelRef
-from ticketgate.codecs.questions import MAX_OPTIONS
-from ticketgate.codecs.strict import Malformed, canonical, decode
+from ticketgate.codecs.records.decision import ModelRef
+from ticketgate.codecs.systemone.questions import MAX_OPTIONS
+from ticketgate.codecs.values.strict import Malformed, canonical, decode
 
 MANIFEST = "manifest.json"
 

@@ -18,10 +18,10 @@ from ticketgate.agents.scoring.session import ENGINE_ERRORS
 from ticketgate.agents.scoring.shipped import default_model_path
 from ticketgate.agents.scoring.shortlist import EmbedFn
 from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
-from ticketgate.codecs.decision import ModelRef
-from ticketgate.codecs.questions import Question, QuestionError, read_questions
-from ticketgate.codecs.strict import Malformed, decode
-from ticketgate.codecs.ticket import Ticket
+from ticketgate.codecs.records.decision import ModelRef
+from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.systemone.questions import Question, QuestionError, read_questions
+from ticketgate.codecs.values.strict import Malformed, decode
 
 _OTHER_ANSWERS = (
     "the folder does not fit this version of ticketgate or onnxruntime: use the one that it was built with"

@@ -32,11 +32,11 @@ from ticketgate.agents.scoring.remote_client import (
 from ticketgate.agents.scoring.scorer import Failure, ScorerError, ScorerUnavailable, Scores
 from ticketgate.agents.scoring.shortlist import EmbedFn
 from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
-from ticketgate.codecs.decision import ModelRef
-from ticketgate.codecs.questions import Question
-from ticketgate.codecs.strict import JsonValue, Malformed, canonical, decode, encode
-from ticketgate.codecs.systemone import PATH
-from ticketgate.codecs.ticket import Ticket
+from ticketgate.codecs.records.decision import ModelRef
+from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.systemone.protocol import PATH
+from ticketgate.codecs.systemone.questions import Question
+from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode, encode
 
 SETTING: Final = "TICKETGATE_SCORER"
 DEFAULT_MODEL: Final = "jev-latest"

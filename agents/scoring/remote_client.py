@@ -14,7 +14,7 @@ from typing import Final
 
 import aiohttp
 from ticketgate.agents.scoring.scorer import ScorerUnavailable
-from ticketgate.codecs.strict import JsonValue, Malformed, decode
+from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
 
 # 255 options in each of many questions are a few hundred kilobytes.
 MAX_RESPONSE_BYTES: Final = 8 * 2**20

@@ -1,12 +1,12 @@
 """Structured states and instructions as text that a model reads.
 
 Promise: text stays as it is; objects and arrays become one line a leaf, `path: value`. Values that have the
-same fingerprint (DESIGN section 3) read the same: keys are sorted, and 1.0 is written as 1. Not reversible,
+same fingerprint read the same: keys are sorted, and 1.0 is written as 1. Not reversible,
 and not meant to be: two different values may read alike.
 """
 
 import orjson
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.values.strict import JsonValue
 
 
 def render(value: JsonValue) -> str:

@@ -1,16 +1,16 @@
 """What every scorer promises: tickets and questions in, raw answers out.
 
 Promise: one `Scores` a ticket, in the order of the tickets. What a scorer returns is a claim, not a
-fact: the gate `answers` checks it whole, whichever scorer it came from (DESIGN section 5).
+fact: the gate `answers` checks it whole, whichever scorer it came from.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from ticketgate.codecs.decision import ModelRef
-from ticketgate.codecs.questions import Question
-from ticketgate.codecs.ticket import Ticket
+from ticketgate.codecs.records.decision import ModelRef
+from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.systemone.questions import Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Promise: the kept options are the k of highest cosine to the ticket, of equals the earlier, in the question's order; k
 options or fewer pass through without an embedding. One decision is made over the reduced set, and its probabilities
 are over that set alone: they say nothing of what was left out. The caller's question is not changed.
-Source: DESIGN section 5, protocol notes section 2.
+
 """
 
 import threading
@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ticketgate.agents.scoring.render import render
-from ticketgate.codecs.malformed import quote
-from ticketgate.codecs.questions import MAX_OPTIONS
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.systemone.questions import MAX_OPTIONS
+from ticketgate.codecs.values.malformed import quote
+from ticketgate.codecs.values.strict import JsonValue
 
 DEFAULT_K: Final = 20
 

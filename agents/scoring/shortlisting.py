@@ -21,8 +21,8 @@ from ticketgate.agents.scoring.shortlist import (
     cached_embed_fn,
     shortlist_choice,
 )
-from ticketgate.codecs.questions import ChoiceQuestion, Question
-from ticketgate.codecs.ticket import Ticket
+from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, Question
 
 # Labels are asked for again with every ticket; 8,192 vectors of width 384 are 25 MB.
 MOST_KEPT: Final = 8192

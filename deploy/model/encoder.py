@@ -6,7 +6,7 @@ Promise: inputs `input_ids` and `attention_mask` (int64 [batch, tokens]), output
 Weights, and only weights, are int8: one scale a column for matrices, one a row for the word table.
 Activations stay fp32, so that no text's answer can depend on what else is in its batch: dynamic int8
 takes its activation scale from the whole batch, and moved probabilities by up to 0.39
-(shared/model/README.md). The DequantizeLinear nodes fold into constants when a session opens with
+(deploy/model/README.md). The DequantizeLinear nodes fold into constants when a session opens with
 `session.disable_quant_qdq=1`, and it then runs at fp32 speed. The word table is looked up first and
 scaled after, so that its 47 MB never exist as floats.
 """

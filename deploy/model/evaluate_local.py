@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure a model folder in this process: the figures of shared/model/evaluate.py, and decisions/s.
+"""Measure a model folder in this process: the figures of the team's evaluate.py, and decisions/s.
 
     evaluate_local.py [--model FOLDER] [--limit 700] [--only bitext27] [--write FILE] [--speed]
 

@@ -1,7 +1,10 @@
 """The command `ticketgate`: each subcommand in a file of its own, loaded only when it is asked for.
 
+Here: parsing, calling, printing. Not here: what a command does, which is in `operations`, `process` and `demo`, and can
+be called without a terminal. Sub-folders are by subject; what all share lies beside them.
+
 Exit codes: 0 done, accepted or as expected; 2 bad input or usage; 3 review or findings; 4 a dependency is
-unreachable. Source: DESIGN section 8.
+unreachable.
 """
 
 from __future__ import annotations
@@ -16,25 +19,28 @@ import click
 
 # Name to module and help line: `ticketgate --help` lists them without loading any.
 COMMANDS = {
-    "demo": ("demo", "Stream sample tickets through a gate on this machine."),
-    "worker": ("worker", "Run one worker process."),
-    "topics": ("topics", "Create the topics that the settings name."),
-    "settings": ("settings", "Show every setting, its value, source and meaning."),
-    "produce": ("produce", "Send records from a JSON lines file."),
-    "consume": ("consume", "Print a topic's committed records as JSON lines."),
-    "serve": ("serve", "Answer System One requests on the web port, without a broker."),
-    "run": ("run", "Answer a System One request with the local model."),
-    "check": ("check", "Give the verdict on answers under a policy."),
-    "policy": ("policy", "Check, try, show and compare policies."),
-    "funnel": ("funnel", "Put cases of proposed calls through the funnel's gates."),
-    "release": ("release", "Say which effects may be automatic, and what must stand for it."),
-    "case": ("case", "Write the record of an incident as a case that shows it."),
-    "audit": ("audit", "Account for every input: duplicate, missing, pending."),
-    "claims": ("claims", "Show a claim, or rebuild lost claims from the outputs."),
-    "reconcile": ("reconcile", "List effects whose outcome is open; read them back or settle one."),
-    "ledger": ("ledger", "Show an effect, or rebuild the ledger from the receipts."),
-    "replay": ("replay", "Set a group's offsets back on purpose."),
-    "dead-letter": ("dead_letter", "List what could not be read, and send it again."),
+    "demo": ("running.demo", "Stream sample tickets through a gate on this machine."),
+    "worker": ("running.worker", "Run one worker process."),
+    "topics": ("running.topics", "Create the topics that the settings name."),
+    "settings": ("running.settings", "Show every setting, its value, source and meaning."),
+    "produce": ("records.produce", "Send records from a JSON lines file."),
+    "consume": ("records.consume", "Print a topic's committed records as JSON lines."),
+    "serve": ("running.serve", "Answer System One requests on the web port, without a broker."),
+    "run": ("deciding.run", "Answer a System One request with the local model."),
+    "check": ("deciding.check", "Give the verdict on answers under a policy."),
+    "policy": ("policy.group", "Check, try, show and compare policies."),
+    "funnel": ("funnel.cases", "Put cases of proposed calls through the funnel's gates."),
+    "release": ("funnel.release", "Say which effects may be automatic, and what must stand for it."),
+    "case": ("funnel.case", "Write the record of an incident as a case that shows it."),
+    "audit": ("operations.audit", "Account for every input: duplicate, missing, pending."),
+    "claims": ("operations.claims", "Show a claim, or rebuild lost claims from the outputs."),
+    "reconcile": (
+        "operations.reconcile",
+        "List effects whose outcome is open; read them back or settle one.",
+    ),
+    "ledger": ("operations.ledger", "Show an effect, or rebuild the ledger from the receipts."),
+    "replay": ("operations.replay", "Set a group's offsets back on purpose."),
+    "dead-letter": ("records.dead_letter", "List what could not be read, and send it again."),
 }
 
 EXIT_BAD_INPUT = 2

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticketgate.streams.usage import CommandError
+from ticketgate.streams.config.usage import CommandError
 
 if TYPE_CHECKING:
-    from ticketgate.codecs.strict import JsonValue
+    from ticketgate.codecs.values.strict import JsonValue
 
 
 def named(path: Path) -> str:
@@ -37,8 +37,8 @@ def read_text(path: Path) -> str:
 
 def read_json(path: Path) -> JsonValue:
     """A JSON file, read as strictly as a record. Raises `CommandError`."""
-    from ticketgate.codecs.limits import MAX_FILE_BYTES
-    from ticketgate.codecs.strict import Malformed, decode
+    from ticketgate.codecs.values.limits import MAX_FILE_BYTES
+    from ticketgate.codecs.values.strict import Malformed, decode
 
     value = decode(read_bytes(path), max_bytes=MAX_FILE_BYTES)
     if isinstance(value, Malformed):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from ticketgate.streams.inputs import InputName
+    from ticketgate.streams.operations.inputs import InputName
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-from ticketgate.streams.settings import Settings, load_settings
+from ticketgate.streams.config.settings import Settings, load_settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

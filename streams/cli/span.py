@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import click
-from ticketgate.codecs.times import parse_rfc3339
-from ticketgate.streams.span import Beginning, Count, End, From, Moment, Offsets, Until
+from ticketgate.codecs.values.times import parse_rfc3339
+from ticketgate.streams.kafka.reading.span import Beginning, Count, End, From, Moment, Offsets, Until
 
 _OFFSETS = re.compile(r"[0-9]{1,9}:[0-9]{1,18}(?:,[0-9]{1,9}:[0-9]{1,18})*")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ticketgate.streams.cli.output import say
-from ticketgate.streams.salvage import Gap, UnreadableBatch
+from ticketgate.streams.kafka.reading.salvage import Gap, UnreadableBatch
 
 
 class Gaps:

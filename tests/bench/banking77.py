@@ -22,11 +22,11 @@ from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
-from ticketgate.streams.embedded.failures import PartMissing
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.failures import PartMissing
+from ticketgate.streams.parts.kafka import Kafka
+from ticketgate.streams.parts.valkey import Valkey
 
-from tests.delivery.deployment import OUTPUTS, Deployment, ticket
+from tests.support.deployment import OUTPUTS, Deployment, ticket
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = ROOT / "streams" / "samples" / "bank.toml"

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from ticketgate.streams.embedded.failures import PartMissing
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.failures import PartMissing
+from ticketgate.streams.parts.kafka import Kafka
+from ticketgate.streams.parts.valkey import Valkey
 
-from ..delivery.deployment import Deployment, Worker
+from ..support.deployment import Deployment, Worker
 from .backlog import Group, send, write_inputs
 from .process import cpu_seconds
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from statistics import linear_regression
 
 from aiokafka import AIOKafkaConsumer
-from ticketgate.streams.embedded.failures import PartMissing
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.valkey import Valkey
-from ticketgate.streams.settings import Settings
+from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.parts.failures import PartMissing
+from ticketgate.streams.parts.kafka import Kafka
+from ticketgate.streams.parts.valkey import Valkey
 
-from ..delivery.deployment import Deployment, Worker
+from ..support.deployment import Deployment, Worker
 from .backlog import Group, end_of, send, small_ticket, write_inputs
 from .process import resident_bytes
 

@@ -20,14 +20,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ticketgate.agents.decide import judge
+from ticketgate.agents.deciding.decide import judge
+from ticketgate.agents.deciding.ticket_case import TicketCase, Unusable
 from ticketgate.agents.policy import Policy, parse_policy
 from ticketgate.agents.scoring import Scorer, open_scorer
-from ticketgate.agents.ticket_case import TicketCase, Unusable
-from ticketgate.codecs.ticket import Ticket, decode_ticket, is_empty_state
+from ticketgate.codecs.records.ticket import Ticket, decode_ticket, is_empty_state
 
 LABELS, RULES, EFFECTS = 40, 60, 6
-# What issue 6 allows checking to cost, in parts of scoring.
+# What checking may cost, in parts of scoring.
 ALLOWED_SHARE = 0.02
 SAMPLES = Path(__file__).resolve().parents[2] / "streams" / "samples" / "tickets.jsonl"
 

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ticketgate.streams.embedded.kafka import Kafka, KafkaCluster
-from ticketgate.streams.embedded.valkey import Valkey
-from ticketgate.streams.transaction import REQUEST_TIMEOUT_MS
+from ticketgate.streams.lane.transaction import REQUEST_TIMEOUT_MS
+from ticketgate.streams.parts.kafka import Kafka, KafkaCluster
+from ticketgate.streams.parts.valkey import Valkey
 
-from ..delivery.deployment import Deployment, Worker
+from ..support.deployment import Deployment, Worker
 from .network import Network
 
 # Longer than the session of the workers, so that the group gives a frozen worker's partitions away.

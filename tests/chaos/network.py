@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from ticketgate.streams.embedded.kafka import Kafka, KafkaCluster
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.kafka import Kafka, KafkaCluster
+from ticketgate.streams.parts.valkey import Valkey
 
 from ..network.faults import PASS, Fault, Request, Rule, delayed, dropped, held, lost, nothing, reply_lost
 from ..network.kafka_proxy import TRANSACTIONAL, KafkaProxy

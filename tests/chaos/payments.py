@@ -20,13 +20,13 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.kafka import Kafka
+from ticketgate.streams.parts.valkey import Valkey
 
-from ..delivery.deployment import Deployment, Sent
-from ..delivery.payment_funnel import PaymentFunnel, Record, assert_consistent
-from ..delivery.payments import PaymentServer
-from ..delivery.proposals import call, funnel_file, key_of, proposal
+from ..support.deployment import Deployment, Sent
+from ..support.payment_funnel import PaymentFunnel, Record, assert_consistent
+from ..support.payments import PaymentServer
+from ..support.proposals import call, funnel_file, key_of, proposal
 from . import network as networks
 from .faults import Scene
 from .run import SESSION_S, SETTLE_TIMEOUT_S, failing, send_while

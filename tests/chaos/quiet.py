@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.kafka import Kafka
+from ticketgate.streams.parts.valkey import Valkey
 
-from ..delivery.deployment import Deployment, Worker, ticket
-from ..delivery.policies import FIXED_ANSWERS, SEED_POLICY
+from ..support.deployment import Deployment, Worker, ticket
+from ..support.policies import FIXED_ANSWERS, SEED_POLICY
 
 # In minutes from the start.
 EVERY = 1.5

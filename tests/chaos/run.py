@@ -23,11 +23,11 @@ from pathlib import Path
 from threading import Thread
 
 from aiokafka import AIOKafkaProducer, ConsumerRecord
-from ticketgate.streams.embedded.kafka import Kafka, KafkaCluster
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.kafka import Kafka, KafkaCluster
+from ticketgate.streams.parts.valkey import Valkey
 
-from ..delivery.deployment import Deployment, Sent
-from ..delivery.policies import SEED_POLICY
+from ..support.deployment import Deployment, Sent
+from ..support.policies import SEED_POLICY
 from . import network as networks
 from .faults import Scene, schedule
 from .workload import Workload, content_of, workload

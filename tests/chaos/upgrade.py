@@ -23,10 +23,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.kafka import Kafka
+from ticketgate.streams.parts.valkey import Valkey
 
-from ..delivery.deployment import Deployment, Worker
+from ..support.deployment import Deployment, Worker
 from .faults import Scene
 from .run import CHUNK, SESSION_S, Report, books, send_all, settle, worker_settings
 from .workload import workload

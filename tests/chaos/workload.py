@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..delivery.deployment import Sent, ticket
+from ..support.deployment import Sent, ticket
 
 # Shares of the records that repeat an earlier ticket, or reuse an earlier id for another text.
 DUPLICATES = 0.05

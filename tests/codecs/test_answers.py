@@ -26,7 +26,7 @@ from ticketgate.codecs import (
     tag_non_finite,
 )
 
-from . import examples
+from ..support import examples
 
 URGENT = NoulQuestion("Urgent?")
 ROUTE = ChoiceQuestion("Which team?", {"billing": None, "technical": None, "other": None})

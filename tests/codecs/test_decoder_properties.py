@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from ticketgate.codecs import Malformed, Stage, Ticket, canonical, decode, decode_ticket, encode, fingerprint
-from ticketgate.codecs.scan import explain
+from ticketgate.codecs.values.scan import explain
 
-from . import examples, reference
+from ..support import examples, reference
 
 
 def _expected(data: bytes) -> Any:

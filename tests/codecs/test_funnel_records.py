@@ -36,10 +36,10 @@ from ticketgate.codecs import (
     receipt_headers,
     receipt_key,
 )
-from ticketgate.codecs.request import read_request
+from ticketgate.codecs.records.request import read_request
 
-from .examples import some
-from .funnel_records import (
+from ..support.examples import some
+from ..support.funnel_records import (
     DENIED,
     REPAIR,
     REQUEST,

@@ -20,7 +20,7 @@ from ticketgate.codecs import (
     ticket_key,
 )
 
-from . import examples
+from ..support import examples
 
 
 def test_keys_are_those_of_every_earlier_version() -> None:

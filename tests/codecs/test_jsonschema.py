@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ticketgate.codecs.answers import ChoiceAnswer, NoulAnswer, ScoreAnswer
-from ticketgate.codecs.jsonschema import SchemaError, answers_to_json, questions_from_json_schema
-from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, ScoreQuestion
+from ticketgate.codecs.systemone.answers import ChoiceAnswer, NoulAnswer, ScoreAnswer
+from ticketgate.codecs.systemone.jsonschema import SchemaError, answers_to_json, questions_from_json_schema
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, ScoreQuestion
 
 SCHEMA: Any = {
     "type": "object",

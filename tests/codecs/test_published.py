@@ -22,7 +22,7 @@ from ticketgate.codecs import (
     read_receipt,
     read_ticket,
 )
-from ticketgate.codecs.published import schema_files, write_schemas
+from ticketgate.codecs.records.published import schema_files, write_schemas
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -48,7 +48,9 @@ def test_the_schemas_in_the_package_are_those_of_the_models() -> None:
 
     kept = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(".json")}
 
-    assert kept == schema_files(), "run: .venv/bin/python -m ticketgate.codecs.published codecs/schemas"
+    assert kept == schema_files(), (
+        "run: .venv/bin/python -m ticketgate.codecs.records.published codecs/schemas"
+    )
 
 
 def test_the_schemas_are_written_where_told(tmp_path: Path) -> None:

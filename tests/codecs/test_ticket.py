@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ticketgate.codecs import Malformed, Stage, Ticket, is_empty_state, read_ticket
-from ticketgate.codecs.versions import Versions
+from ticketgate.codecs.values.versions import Versions
 
 
 def refusal(**fields: Any) -> Malformed:

@@ -15,8 +15,8 @@ from functools import partial
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from ticketgate.store.tokens import LaneToken
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.transaction import Outgoing, Transactions
+from ticketgate.streams.lane.transaction import Outgoing, Transactions
+from ticketgate.streams.parts.kafka import Kafka
 
 from .topics import new_topic
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from ticketgate.streams.embedded.failures import PartMissing
-from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.parts.failures import PartMissing
+from ticketgate.streams.parts.kafka import Kafka
 
 from ..conftest import KEEPING, require_or_skip
 from .kafka_proxy import KafkaProxy

@@ -10,8 +10,8 @@ import asyncio
 import struct
 from collections.abc import Sequence
 
-from ticketgate.streams.embedded.kafka import KafkaNode
-from ticketgate.streams.embedded.ports import HOST, free_port
+from ticketgate.streams.parts.kafka import KafkaNode
+from ticketgate.streams.parts.ports import HOST, free_port
 
 from .faults import Request
 from .proxy import Proxy

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
-from ticketgate.streams.embedded.ports import HOST
+from ticketgate.streams.parts.ports import HOST
 
 from .faults import Fault, Request, Rule, nothing
 

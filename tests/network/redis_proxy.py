@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ticketgate.streams.embedded.ports import HOST, free_port
+from ticketgate.streams.parts.ports import HOST, free_port
 
 from .faults import Request
 from .proxy import Proxy

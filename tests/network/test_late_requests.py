@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-from ticketgate.streams import transaction
+from ticketgate.streams.lane import transaction
 
 from .bare_lane import BareLane, each_once
 from .conftest import Behind

@@ -12,8 +12,8 @@ from aiokafka.errors import KafkaError, RequestTimedOutError
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.kafka import Kafka
+from ticketgate.streams.parts.valkey import Valkey
 
 from .faults import Fault, delayed, dropped, each, held, lost, nth, repeated, reply_lost
 from .kafka_proxy import KafkaProxy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from ticketgate.streams.embedded.kafka import Kafka
+from ticketgate.streams.parts.kafka import Kafka
 
 
 async def new_topic(broker: Kafka, partitions: int = 1) -> str:

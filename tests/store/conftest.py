@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 from ticketgate.store.connect import connect
 from ticketgate.store.keys import Keys
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.valkey import Valkey
 
 
 @pytest.fixture(scope="module")

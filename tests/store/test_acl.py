@@ -12,29 +12,29 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 from ticketgate.agents.effects.rules import NO_ANSWER
-from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
-from ticketgate.codecs.receipt import EffectState
+from ticketgate.codecs.records.identity import Coordinate, Fingerprint, IdempotencyKey
+from ticketgate.codecs.records.receipt import EffectState
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.attempts import AttemptHistory, WrittenAttempt, restore_attempts
 from ticketgate.store.claims import Claim, Claims
 from ticketgate.store.conditions import ConditionFailed, bind_identity, check_server, identity_of
 from ticketgate.store.connect import ServerGuard, connect
 from ticketgate.store.durability import Durability
-from ticketgate.store.entries import Entry, Settlement
 from ticketgate.store.keys import Keys
-from ticketgate.store.ledger import Ledger
-from ticketgate.store.marks import Position, lower_committed, raise_marks, read_marks
+from ticketgate.store.lane_state.marks import Position, lower_committed, raise_marks, read_marks
+from ticketgate.store.lane_state.skips import Skips
+from ticketgate.store.lane_state.underway import UnderWays, reading
+from ticketgate.store.lane_state.voids import Voids
+from ticketgate.store.ledger.entries import Entry, Settlement
+from ticketgate.store.ledger.ledger import Ledger
 from ticketgate.store.rebuild import Written, derived_keys, restore, standing_claim
 from ticketgate.store.servers import Clocks, begin_rebuild, end_rebuild, lock, look, unlock
-from ticketgate.store.skips import Skips
 from ticketgate.store.tokens import LaneToken, take_token
-from ticketgate.store.underway import UnderWays, reading
-from ticketgate.store.voids import Voids
-from ticketgate.streams.claims_store import make_store
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.lane.opening.claims_store import make_store
+from ticketgate.streams.parts.valkey import Valkey
 
-from ..effects.support import order
-from ..standing import stand
+from ..support.effects import order
+from ..support.standing import stand
 from .test_attempts import CASE, attempt, upon
 
 pytestmark = pytest.mark.redis

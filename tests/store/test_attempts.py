@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from redis.asyncio import Redis
-from ticketgate.codecs.identity import Coordinate, IdempotencyKey
+from ticketgate.codecs.records.identity import Coordinate, IdempotencyKey
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.attempts import (
     AttemptHistory,

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
-from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
+from ticketgate.codecs.records.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.store.claims import Claim, ClaimResult, Claims, Collision, Duplicate, Owned
 from ticketgate.store.connect import connect
 from ticketgate.store.durability import ClaimsNotDurable, Durability
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import read_marks
+from ticketgate.store.lane_state.marks import read_marks
+from ticketgate.store.lane_state.voids import Voids
 from ticketgate.store.tokens import LaneToken, Superseded, take_token
-from ticketgate.store.voids import Voids
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.valkey import Valkey
 
-from ..standing import stand
+from ..support.standing import stand
 
 pytestmark = pytest.mark.redis
 ALWAYS = Durability(replicas=0, syncs_itself=True, timeout=timedelta(seconds=5))

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from ticketgate.store.conditions import ConditionFailed, bind_identity, check_server, identity_of
 from ticketgate.store.connect import connect
 from ticketgate.store.keys import Keys
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.valkey import Valkey
 
 pytestmark = pytest.mark.redis
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
-from ticketgate.codecs.identity import Coordinate, Fingerprint, IdempotencyKey
+from ticketgate.codecs.records.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.store.claims import Claim, Claims
 from ticketgate.store.conditions import ConditionFailed, check_server
 from ticketgate.store.connect import ServerChanged, ServerGuard, connect
@@ -17,15 +17,15 @@ from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.servers import Clocks, LookAgain, look
 from ticketgate.store.tokens import Superseded, take_token
-from ticketgate.streams.embedded.ports import HOST, free_port
-from ticketgate.streams.embedded.valkey import Valkey
-from ticketgate.streams.faults import Action
-from ticketgate.streams.preflight import require_redis
-from ticketgate.streams.recovery import handling
-from ticketgate.streams.setting_kinds import SettingsError
-from ticketgate.streams.settings import load_settings
+from ticketgate.streams.config.setting_kinds import SettingsError
+from ticketgate.streams.config.settings import load_settings
+from ticketgate.streams.kafka.faults import Action
+from ticketgate.streams.lane.recovery import handling
+from ticketgate.streams.parts.ports import HOST, free_port
+from ticketgate.streams.parts.valkey import Valkey
+from ticketgate.streams.process.preflight import require_redis
 
-from ..standing import stand
+from ..support.standing import stand
 
 pytestmark = pytest.mark.redis
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 from ticketgate.store.keys import Keys
-from ticketgate.store.looks import Looks
+from ticketgate.store.ledger.looks import Looks
 
 pytestmark = pytest.mark.redis
 

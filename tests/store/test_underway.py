@@ -16,10 +16,10 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisAway
 from ticketgate.store.connect import connect
 from ticketgate.store.keys import Keys
-from ticketgate.store.marks import mark_committed
+from ticketgate.store.lane_state.marks import mark_committed
+from ticketgate.store.lane_state.underway import MOST_LEFT, Doing, Left, UnderWay, UnderWays, reading
 from ticketgate.store.tokens import LaneToken, Superseded, take_token
-from ticketgate.store.underway import MOST_LEFT, Doing, Left, UnderWay, UnderWays, reading
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.valkey import Valkey
 
 pytestmark = pytest.mark.redis
 T = TypeVar("T")

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 from ticketgate.store.keys import Keys
-from ticketgate.store.tokens import Superseded, take_token
-from ticketgate.store.witnesses import (
+from ticketgate.store.lane_state.witnesses import (
     Witness,
     Witnesses,
     forget_witnesses,
     read_witnesses,
     write_witnesses,
 )
+from ticketgate.store.tokens import Superseded, take_token
 
 Header = tuple[str, bytes | None]
 

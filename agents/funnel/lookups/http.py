@@ -13,8 +13,8 @@ from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, Loo
 from ticketgate.agents.funnel.lookups.reading import read_authority, read_world
 from ticketgate.agents.funnel.lookups.template import Template
 from ticketgate.agents.http_asking import HttpAsker, NoAnswer
-from ticketgate.codecs.proposal import Proposal
-from ticketgate.codecs.strict import encode
+from ticketgate.codecs.records.proposal import Proposal
+from ticketgate.codecs.values.strict import encode
 
 # 429 too many requests, 503 not now; 502 and 504 are a proxy before a server that is away.
 AWAY: Final = frozenset({429, 502, 503, 504})

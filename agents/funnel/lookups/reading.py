@@ -10,8 +10,8 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, World
 from ticketgate.agents.funnel.values import plain
-from ticketgate.codecs.proposal import Proposal
-from ticketgate.codecs.strict import JsonValue, Malformed, decode, encode
+from ticketgate.codecs.records.proposal import Proposal
+from ticketgate.codecs.values.strict import JsonValue, Malformed, decode, encode
 
 # What one answer may have, unless the funnel file says otherwise.
 DEFAULT_MAX_ANSWER_BYTES = 256 * 1024

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError, ResponseError
 from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, LookupUnavailable, World
 from ticketgate.agents.funnel.lookups.reading import read_authority, read_world
 from ticketgate.agents.funnel.lookups.template import Template
-from ticketgate.codecs.proposal import Proposal
+from ticketgate.codecs.records.proposal import Proposal
 from ticketgate.store.connect import connect
 
 

@@ -18,8 +18,8 @@ from jwt.api_jws import PyJWS
 from ticketgate.agents.funnel.evidence import CLOCK_SKEW_S, Authority, EvidenceUnreadable, World
 from ticketgate.agents.funnel.lookups.reading import authority_of, world_of
 from ticketgate.agents.funnel.values import plain
-from ticketgate.codecs.proposal import Proposal
-from ticketgate.codecs.strict import JsonValue, Malformed, decode
+from ticketgate.codecs.records.proposal import Proposal
+from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
 
 
 class UnusableKey(ValueError):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ticketgate.agents.funnel.evidence import Authority, World
-from ticketgate.codecs.proposal import Proposal
+from ticketgate.codecs.records.proposal import Proposal
 
 
 class AuthoritySource(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import quote
 
-from ticketgate.codecs.proposal import Proposal
+from ticketgate.codecs.records.proposal import Proposal
 
 # What a template may name beside `values.NAME`.
 PLACES = ("actor_id", "operation", "tenant")

@@ -2,6 +2,7 @@
 
 A manifest names its contract. A package adds one by an entry point in the group `ticketgate.contracts`, whose name is
 the contract's and which is an `OpenContract`; code that opens models itself may call `register_contract`.
+Not here: the model's folder and its graphs (`folder`, `session`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from ticketgate.agents.scoring.contracts import bi_encoder_head, option_markers, pair_logit
 from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.scorer import Scores
-from ticketgate.codecs.questions import Question
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.systemone.questions import Question
+from ticketgate.codecs.values.strict import JsonValue
 
 __all__ = ["Contract", "Embedding", "OpenContract", "open_contract", "register_contract"]
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from ticketgate.agents.scoring.folder import ModelFolder, first_fault
 from ticketgate.agents.scoring.scorer import Failure, ScorerError
-from ticketgate.codecs.answers import ChoiceAnswer, ScoreAnswer, confidence
-from ticketgate.codecs.malformed import quote
-from ticketgate.codecs.questions import MAX_OPTIONS, ChoiceQuestion, ScoreQuestion
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.systemone.answers import ChoiceAnswer, ScoreAnswer, confidence
+from ticketgate.codecs.systemone.questions import MAX_OPTIONS, ChoiceQuestion, ScoreQuestion
+from ticketgate.codecs.values.malformed import quote
+from ticketgate.codecs.values.strict import JsonValue
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 

@@ -4,7 +4,7 @@ Graph `encoder`: ids, mask [texts, tokens] -> vector [texts, width], of length 1
 Graph `head`: state [tickets, width], question [questions, width] -> logit [tickets, questions].
 
 noul: sigmoid(scale * logit + bias). choice and score: softmax(scale * cosine) over the options' or levels'
-vectors; the head is not asked, since cosine ranked options better (shared/model/README.md), and the
+vectors; the head is not asked, since cosine ranked options better (deploy/model/README.md), and the
 instructions are not read. A ticket is read once however many questions there are, and the vectors of
 questions are kept, so that a further question is nearly free.
 """
@@ -31,8 +31,8 @@ from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import open_graph
 from ticketgate.agents.scoring.tokens import Tokenization, even_batches
 from ticketgate.agents.scoring.vectors import TextVector, VectorCache
-from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.values.strict import JsonValue
 
 NAME = "bi-encoder-head"
 

@@ -36,8 +36,8 @@ from ticketgate.agents.scoring.render import render
 from ticketgate.agents.scoring.scorer import Failure, Scores
 from ticketgate.agents.scoring.session import open_graph
 from ticketgate.agents.scoring.tokens import Tokenization, Tokens, even_batches
-from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.values.strict import JsonValue
 
 NAME = "option-markers"
 

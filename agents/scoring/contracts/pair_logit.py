@@ -32,8 +32,8 @@ from ticketgate.agents.scoring.render import render
 from ticketgate.agents.scoring.scorer import Failure, Scores
 from ticketgate.agents.scoring.session import Array, open_graph
 from ticketgate.agents.scoring.tokens import Tokenization, Tokens, even_batches
-from ticketgate.codecs.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
-from ticketgate.codecs.strict import JsonValue
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.values.strict import JsonValue
 
 NAME = "pair-logit"
 

@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ticketgate.agents.effects.adapters.memory_ledger import LedgerInMemory
 from ticketgate.agents.effects.executor import Executor
 from ticketgate.agents.effects.ledger import Collided, Command, Entry, Order, Settlement
-from ticketgate.agents.effects.memory_ledger import LedgerInMemory
 from ticketgate.agents.effects.reconcile import Reconciler
 from ticketgate.agents.funnel.evidence import Evidence
 from ticketgate.agents.funnel.judge import Judged, judge, judge_again
 from ticketgate.agents.funnel.repair import Attempt
-from ticketgate.codecs.proposal import Proposal
-from ticketgate.codecs.receipt import EffectReceipt, EffectState
+from ticketgate.codecs.records.proposal import Proposal
+from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 from .provider import Provider

@@ -5,7 +5,7 @@ Promise: `effects` is what was committed, in order, whoever asked and whatever a
 
 from __future__ import annotations
 
-from ticketgate.agents.effects.memory import MemoryProvider
+from ticketgate.agents.effects.adapters.memory import MemoryProvider
 from ticketgate.agents.effects.port import (
     Command,
     ExecuteResult,

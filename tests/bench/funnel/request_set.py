@@ -13,9 +13,9 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from ticketgate.agents.effects.memory import ExecuteFault, ReadBackFault
+from ticketgate.agents.effects.adapters.memory import ExecuteFault, ReadBackFault
 from ticketgate.agents.funnel.evidence import Authority, Confirmation, World
-from ticketgate.codecs.proposal import Request
+from ticketgate.codecs.records.proposal import Request
 
 AT: Final = datetime(2026, 9, 1, 12, tzinfo=UTC)
 ACTOR: Final = "user_demo"

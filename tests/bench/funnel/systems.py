@@ -14,12 +14,12 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ticketgate.agents.deciding.gate import run_gates
 from ticketgate.agents.funnel.case import FunnelCase
 from ticketgate.agents.funnel.catalogue import Compiled, compile_catalogue
-from ticketgate.agents.funnel.gates import FUNNEL_GATES
+from ticketgate.agents.funnel.gates.order import FUNNEL_GATES
 from ticketgate.agents.funnel.judge import Judged
-from ticketgate.agents.gate import run_gates
-from ticketgate.codecs.proposal import Proposal
+from ticketgate.codecs.records.proposal import Proposal
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 from . import naive

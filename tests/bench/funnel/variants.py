@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ticketgate.agents.funnel.catalogue import Catalogue, Offered
 from ticketgate.agents.funnel.evidence import Authority
-from ticketgate.agents.funnel.load import load_catalogue
+from ticketgate.agents.funnel.file.catalogue_file import load_catalogue
 
 from .request_set import FLOOR
 

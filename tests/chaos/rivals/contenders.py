@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...delivery.deployment import Deployment, Worker
+from ...support.deployment import Deployment, Worker
 from ..run import SESSION_S
 from .environment import rivals_python
 

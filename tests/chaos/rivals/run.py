@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aiokafka.errors import KafkaError
-from ticketgate.streams.embedded.kafka import Kafka
-from ticketgate.streams.embedded.valkey import Valkey
+from ticketgate.streams.parts.kafka import Kafka
+from ticketgate.streams.parts.valkey import Valkey
 
 from .. import network as networks
 from ..faults import Scene

@@ -1,0 +1,132 @@
+"""Recorded decisions judged anew: how many would have come out otherwise under another policy.
+
+Promise: both policies judge the same recorded answers by a worker's own gates. A record that one of them cannot judge
+(a question that was not asked then, a refusal before any policy was asked) is counted apart and never guessed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ticketgate.agents.policy.policy import Policy
+from ticketgate.agents.workbench.policy.check import check
+from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.verdict import Stage
+
+# So many tickets of each kind of change are named.
+MAX_NAMED: Final = 5
+# What judged by a policy's answers, and can be judged again.
+_BY_POLICY: Final = frozenset({Stage.ANSWERS, Stage.ABSTENTION, Stage.POLICY})
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One decision that comes out otherwise: its ticket, and what either policy says."""
+
+    ticket_id: str
+    before: str
+    after: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Rejudged:
+    """What became of the records. `turned` by kind: `accept to review`, `review to accept`, `other reasons`."""
+
+    same: int = 0
+    turned: Counter[str] = field(default_factory=Counter)
+    not_judged: Counter[str] = field(default_factory=Counter)
+    by_another_policy: int = 0
+    examples: dict[str, list[Turn]] = field(default_factory=dict)
+
+    @property
+    def judged(self) -> int:
+        """How many could be judged by both policies."""
+        return self.same + self.turned.total()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """For programs."""
+        return {
+            "judged": self.judged,
+            "same": self.same,
+            "changed": dict(self.turned),
+            "not_judged": dict(self.not_judged),
+            "recorded_under_another_policy": self.by_another_policy,
+            "examples": {
+                kind: [
+                    {
+                        "ticket_id": each.ticket_id,
+                        "before": each.before,
+                        "after": each.after,
+                        "reasons": list(each.reasons),
+                    }
+                    for each in turns
+                ]
+                for kind, turns in self.examples.items()
+            },
+        }
+
+
+def rejudge(records: Iterable[JsonValue], old: Policy, new: Policy) -> Rejudged:
+    """Judge decision records by both policies. A record may stand in the envelope that `consume` prints."""
+    result = Rejudged()
+    for line in records:
+        record = _record(line)
+        if record is None:
+            result.not_judged["not a decision record"] += 1
+            continue
+        policy_of = record.get("policy")
+        if isinstance(policy_of, dict) and policy_of.get("hash") != old.hash:
+            result.by_another_policy += 1
+        why = _why_not(record, old, new)
+        if why is not None:
+            result.not_judged[why] += 1
+            continue
+        before, after = (_verdict(record, policy) for policy in (old, new))
+        if before == after:
+            result.same += 1
+            continue
+        kind = f"{before[0]} to {after[0]}" if before[0] != after[0] else "other reasons"
+        result.turned[kind] += 1
+        named = result.examples.setdefault(kind, [])
+        if len(named) < MAX_NAMED:
+            named.append(Turn(str(record.get("ticket_id")), before[0], after[0], after[1] or before[1]))
+    return result
+
+
+def _record(line: JsonValue) -> Mapping[str, JsonValue] | None:
+    value = line.get("value") if isinstance(line, dict) and "schema" not in line else line
+    if not isinstance(value, dict) or not isinstance(value.get("answers"), dict):
+        return None
+    return value if str(value.get("schema", "")).startswith("decision/") else None
+
+
+def _why_not(record: Mapping[str, JsonValue], old: Policy, new: Policy) -> str | None:
+    verdict = record.get("verdict")
+    stage = verdict.get("stage") if isinstance(verdict, dict) else None
+    if stage not in _BY_POLICY:
+        return f"refused at {stage}, before a policy was asked"
+    answers = record.get("answers")
+    given = answers if isinstance(answers, dict) else {}
+    for policy, which in ((old, "old"), (new, "new")):
+        missing = [name for name in policy.questions if name not in given]
+        # A worker's record at `answers` may lack some: then that is what was wrong, and stays so.
+        if missing and stage is not Stage.ANSWERS and stage != Stage.ANSWERS.value:
+            return f"question {missing[0]} of the {which} policy was not asked"
+    return None
+
+
+def _verdict(record: Mapping[str, JsonValue], policy: Policy) -> tuple[str, tuple[str, ...]]:
+    answers = record["answers"]
+    asked = (
+        {name: each for name, each in answers.items() if name in policy.ids}
+        if isinstance(answers, dict)
+        else {}
+    )
+    # A dispatched record has no ticket, so arguments cannot be filled in: that would not be the policy's doing.
+    judging = policy if isinstance(record.get("ticket"), dict) else replace(policy, effects=())
+    verdict = check({**record, "answers": asked}, policy=judging).verdict
+    return str(verdict.status), verdict.reasons

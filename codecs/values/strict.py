@@ -1,0 +1,171 @@
+"""Bytes to a JSON value and back, strictly: one total function each way, and one canonical form.
+
+Promise: `decode` gives a value or a `Malformed` for any bytes, raises nothing, and costs time and memory in
+proportion to the input. What it gives can be written again by `encode` and reads back equal: no NaN, no
+infinity, no integer beyond 64 bits, no duplicate key, no lone surrogate, nothing nested beyond 64.
+A byte order mark is refused, wherever a producer put one.
+
+jiter reads, because it is fast and catches duplicate keys. It lets through three things (1e999 as infinity,
+integers of 4,000 digits, nesting to 200), so anything that could be one of them is walked once more. Its
+errors do not say where in the document a key lies; `codecs.scan` reads a refused document again to say why.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TypeAlias, cast
+
+import jiter
+import orjson
+from ticketgate.codecs.values.limits import DEFAULT_MAX_BYTES, MAX_DEPTH, MAX_INTEGER, MIN_INTEGER
+from ticketgate.codecs.values.malformed import Malformed
+from ticketgate.codecs.values.scan import explain
+from ticketgate.codecs.verdict import Stage
+
+__all__ = ["DEFAULT_MAX_BYTES", "MAX_DEPTH", "JsonValue", "Malformed", "canonical", "decode", "encode"]
+
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# orjson would write these by itself, unseen by the search for NaN; records are built of plain values.
+_PLAIN_VALUES_ONLY = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_JSON_WHITE_SPACE = b" \t\n\r"
+
+# What must stand in the bytes before jiter can have let an infinity or a huge integer through: an exponent,
+# or a run of 19 digits (2**63 has 19; an infinity without an exponent has 309). Text may match too; that
+# costs it the walk, no more. One leading class and not two alternatives: six times faster on plain text.
+_PERHAPS_OUT_OF_RANGE = re.compile(rb"[0-9](?:[eE]|[0-9]{18})")
+
+# How orjson writes a float: always with a point or an exponent.
+_PERHAPS_FLOAT = re.compile(rb"[0-9][.e]")
+
+
+def decode(data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> JsonValue | Malformed:
+    """The JSON value that `data` writes, or why it is refused at stage `parse`.
+
+    Faults are looked for in this order, and the first found is reported: size, nothing at all, byte order mark,
+    UTF-8, then whatever comes first in the document. Integers are kept as int (-2**63 … 2**64-1), numbers with
+    a point or an exponent become float. A tombstone is no value and must not be brought here.
+    """
+    if len(data) > max_bytes:
+        return _malformed(
+            "too_large", f"too large: {len(data)} bytes, more than the {max_bytes} that are taken"
+        )
+    if not data or not data.strip(_JSON_WHITE_SPACE):
+        what = "only white space" if data else "zero bytes"
+        return _malformed("empty_value", f"empty value: {what}, where a JSON value must stand")
+    if data.startswith(_BYTE_ORDER_MARK):
+        return _malformed("bom", "byte order mark before the JSON value: send UTF-8 without one")
+    try:
+        value = cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True))
+    except ValueError as err:
+        return explain(data) or _malformed("not_json", f"not JSON: {err}")
+    if _is_suspicious(data) and not _is_within_limits(value):
+        return explain(data) or _malformed("out_of_range", "a number or the nesting is beyond what is taken")
+    return value
+
+
+def encode(value: object) -> bytes:
+    """`value` as compact UTF-8 JSON, keys in the order given.
+
+    Raises ValueError for what JSON cannot carry: NaN, infinity, an integer beyond 64 bits, a lone surrogate,
+    a key that is not text, a cycle. Nothing is written in its place.
+    """
+    return _write(value, 0)
+
+
+def canonical(value: object) -> bytes:
+    """`value` as JSON with sorted keys and no white space, one form for equal values: what fingerprints hash.
+
+    Numbers that are equal are written alike, so that a mirror which rewrites 1 as 1.0 does not make another
+    ticket of it: a float without a fraction that fits 64 bits is written as that integer, and -0.0 as 0. Other
+    floats are written in their shortest form that reads back equal. Text is not normalised: é as one code
+    point and as two are different. Raises ValueError as `encode` does.
+    """
+    written = _write(value, orjson.OPT_SORT_KEYS)
+    if _PERHAPS_FLOAT.search(written) is None:
+        return written
+    return _write(_with_plain_numbers(cast("JsonValue", orjson.loads(written))), orjson.OPT_SORT_KEYS)
+
+
+def _malformed(code: str, reason: str) -> Malformed:
+    return Malformed(Stage.PARSE, code, reason)
+
+
+def _is_suspicious(data: bytes) -> bool:
+    """Whether `data` could hold what jiter lets through: decided on bytes, since most tickets cannot."""
+    return data.count(b"{") + data.count(b"[") > MAX_DEPTH or _PERHAPS_OUT_OF_RANGE.search(data) is not None
+
+
+def _is_within_limits(value: JsonValue) -> bool:
+    """Whether every number is finite and within 64 bits, and nothing is nested beyond MAX_DEPTH."""
+    layer: list[JsonValue] = [value]
+    depth = 0
+    while layer:
+        below: list[JsonValue] = []
+        has_containers = False
+        for item in layer:
+            if isinstance(item, dict):
+                has_containers = True
+                below.extend(item.values())
+            elif isinstance(item, list):
+                has_containers = True
+                below.extend(item)
+            elif isinstance(item, float):
+                if not math.isfinite(item):
+                    return False
+            elif isinstance(item, int) and not MIN_INTEGER <= item <= MAX_INTEGER:
+                return False
+        depth += has_containers
+        if depth > MAX_DEPTH:
+            return False
+        layer = below
+    return True
+
+
+def _write(value: object, option: int) -> bytes:
+    try:
+        written = orjson.dumps(value, option=option | _PLAIN_VALUES_ONLY)
+    except TypeError as err:  # orjson.JSONEncodeError is one
+        raise ValueError(f"cannot be written as JSON: {err}") from err
+    # orjson writes NaN and the infinities as null. Only where a null was written can one have been.
+    if b"null" in written and _has_non_finite(value):
+        raise ValueError("cannot be written as JSON: a number is NaN or infinite")
+    return written
+
+
+def _has_non_finite(value: object) -> bool:
+    """Whether a float that is not finite lies in what orjson has just written, so without cycles."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, float):
+            if not math.isfinite(item):
+                return True
+        elif isinstance(item, dict):
+            todo.extend(item.values())
+        elif isinstance(item, (list, tuple)):
+            todo.extend(item)
+    return False
+
+
+def _with_plain_numbers(value: JsonValue) -> JsonValue:
+    """`value`, whose floats without a fraction are replaced in place by integers. Owns `value`: a copy."""
+    if isinstance(value, float):
+        return _plain(value)
+    todo: list[JsonValue] = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            item.update({key: _plain(entry) for key, entry in item.items() if isinstance(entry, float)})
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            item[:] = [_plain(entry) if isinstance(entry, float) else entry for entry in item]
+            todo.extend(item)
+    return value
+
+
+def _plain(number: float) -> int | float:
+    """The integer that `number` equals if 64 bits hold it, else `number`."""
+    return int(number) if number.is_integer() and MIN_INTEGER <= number < MAX_INTEGER + 1 else number

@@ -1,0 +1,129 @@
+"""How far each partition got, as Redis remembers it: the marks that show whether Redis or Kafka forgot something.
+
+Promise: marks only rise, but for `lower_committed`. `claimed` is one past the last offset whose keys were claimed,
+`committed` the highest committed offset that a lane has seen. A committed offset above `claimed` means that Redis
+lost claims; one below `committed` means that Kafka's offsets were reset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
+from ticketgate.store.keys import Keys
+from ticketgate.store.lane_state.underway import queue_note, reading
+from ticketgate.store.lane_state.witnesses import Witness, write_as
+from ticketgate.store.server_scripts import SOUND
+from ticketgate.store.tokens import GUARD, LaneToken, superseded
+
+# KEYS[1] a mark, KEYS[2] the server hash; ARGV[1] the mark's least value, ARGV[2] what must stand there, or ''.
+_RAISE = """
+if ARGV[2] ~= '' and redis.call('HGET', KEYS[2], 'id') ~= ARGV[2] then return 0 end
+local found = tonumber(redis.call('GET', KEYS[1]) or '-1')
+if found < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
+return 0
+"""
+
+# KEYS[1] the token, KEYS[2] a mark; ARGV[1] the lane's token, ARGV[2] the mark's least value.
+_RAISE_MARK = """
+local found = tonumber(redis.call('GET', KEYS[2]) or '-1')
+if found < tonumber(ARGV[2]) then redis.call('SET', KEYS[2], ARGV[2]) end
+return 0
+"""
+_RAISE_AS = GUARD + _RAISE_MARK
+_RAISE_CLAIMED_AS = GUARD + SOUND + _RAISE_MARK
+
+# KEYS[1] a mark that may be there; ARGV[1] its greatest value.
+_LOWER = """
+local found = tonumber(redis.call('GET', KEYS[1]) or '-1')
+if found > tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
+return 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a partition stands: `claimed` is one past the last offset whose keys were claimed; `committed` the input
+    offset of its last commit, or None before the first."""
+
+    topic: str
+    partition: int
+    claimed: int
+    committed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of one partition as Redis has them; None where there is none."""
+
+    claimed: int | None
+    committed: int | None
+
+
+async def read_marks(redis: Redis, keys: Keys, topic: str, partition: int) -> Marks:
+    """The marks of a partition."""
+    return (await read_all_marks(redis, keys, topic, [partition]))[partition]
+
+
+async def read_all_marks(
+    redis: Redis, keys: Keys, topic: str, partitions: Collection[int]
+) -> Mapping[int, Marks]:
+    """The marks of some partitions of a topic, in one round trip."""
+    names = [name(topic, partition) for partition in partitions for name in (keys.claimed, keys.committed)]
+    found = [None if value is None else int(value) for value in await redis.mget(names)]
+    return {
+        partition: Marks(claimed=found[2 * place], committed=found[2 * place + 1])
+        for place, partition in enumerate(partitions)
+    }
+
+
+def raise_claimed_as(pipeline: Pipeline, token: LaneToken, keys: Keys, value: int) -> None:
+    """Queue the raising of the claimed mark to at least `value`, by the lane that opened last, on the server that has
+    the claims: on another one the mark would vouch for what is not there."""
+    name = keys.claimed(token.topic, token.partition)
+    pipeline.eval(_RAISE_CLAIMED_AS, 2, token.name, name, token.value, value)
+
+
+async def mark_committed(
+    redis: Redis, keys: Keys, token: LaneToken, offset: int, witness: Witness | None = None
+) -> None:
+    """Write down that the lane's partition is committed to `offset`, so that offsets which are reset later are noticed,
+    and that the lane reads on there.
+
+    `witness`: the last record before it. Raises `Superseded` and redis-py's errors; what was committed stays committed.
+    """
+    async with redis.pipeline(transaction=False) as pipeline:
+        pipeline.eval(
+            _RAISE_AS, 2, token.name, keys.committed(token.topic, token.partition), token.value, offset
+        )
+        queue_note(pipeline, keys, token, reading(offset))
+        if witness is not None:
+            write_as(pipeline, token, keys, {"committed": str(witness)})
+        with superseded():
+            await pipeline.execute()
+
+
+async def raise_marks(redis: Redis, keys: Keys, position: Position, *, during: str | None = None) -> None:
+    """Raise a partition's marks to `position`: an operator's, while no lane serves it. during: only while this rebuild
+    is the one at work (`servers.Look.known`); one that slept through another has nothing to vouch for."""
+    async with redis.pipeline(transaction=True) as pipeline:
+        for name, value in (
+            (keys.claimed(position.topic, position.partition), position.claimed),
+            (keys.committed(position.topic, position.partition), position.committed),
+        ):
+            if value is not None:
+                pipeline.eval(_RAISE, 2, name, keys.server, value, during or "")
+        await pipeline.execute()
+
+
+async def lower_committed(redis: Redis, keys: Keys, topic: str, partition: int, to: int) -> None:
+    """Lower the `committed` mark to `to`, so that a lane takes a deliberate replay for what it is.
+
+    The only place that lowers a mark; `claimed` stays, for the claims are still there. Only for a group without
+    members, after its offset was set: in between, a lane would refuse, which is the safe side.
+    """
+    async with redis.pipeline(transaction=False) as pipeline:
+        pipeline.eval(_LOWER, 1, keys.committed(topic, partition), to)
+        await pipeline.execute()

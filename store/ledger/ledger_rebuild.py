@@ -1,0 +1,162 @@
+"""Restore effects from their receipts, into a Redis that lost some or all of the ledger.
+
+Promise: an entry that stands is never changed. What was prepared may have been sent, so it comes back as `unknown`: it
+is read back, and never sent on the ground that nobody remembers sending it. Ages begin anew, by Redis' clock. What is
+settled lives for what is left of its lifetime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, cast
+
+from redis.asyncio import Redis
+from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
+from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.verdict import Stage, Status, Verdict
+from ticketgate.store.keys import Keys
+from ticketgate.store.ledger.entries import Command, Order, Settlement, is_open
+from ticketgate.store.ledger.entry_fields import write_known, write_order
+
+# A lost ledger went some steps further than its receipts, and one of those steps may still be on its way to them, also
+# from before an earlier rebuild. It must not count as newer than what is done from here on: the steps of what is open
+# are counted on from the time in ms, and by that many where the clock stands behind the receipts.
+STEPS_LOST_AT_MOST: Final = 8
+
+NOBODY_KNOWS: Final = Verdict(
+    Status.UNKNOWN,
+    Stage.OUTCOME,
+    ("timeout_and_no_readback",),
+    "held until reading back settles it; nothing is sent again",
+)
+
+# KEYS[1] the effect, KEYS[2] what to look at again, KEYS[3] what is open. ARGV[1] the effect's key, ARGV[2] whether it
+# is open, ARGV[3] its lifetime in ms from ARGV[4] on, ARGV[4] ms of its last receipt, then names and values of fields.
+# Returns 0 where an entry stands, 1 where it was restored, 2 where its time is over.
+_RESTORE = """
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+-- A receipt from a clock that ran ahead must not outlive an entry.
+local left = math.min(tonumber(ARGV[3]), tonumber(ARGV[3]) - (now - tonumber(ARGV[4])))
+if ARGV[2] == '0' and left <= 0 then return 2 end
+if ARGV[5] == 'dry' then return 1 end
+redis.call('HSET', KEYS[1], unpack(ARGV, 6))
+redis.call('HSET', KEYS[1], 'at', ARGV[4])
+if ARGV[2] == '1' then
+  local sequence = tonumber(redis.call('HGET', KEYS[1], 'sequence'))
+  redis.call('HSET', KEYS[1], 'sent', now, 'sequence', string.format('%.0f', math.max(sequence, now)))
+  redis.call('ZADD', KEYS[2], now, ARGV[1])
+  redis.call('ZADD', KEYS[3], 'NX', math.min(now, tonumber(ARGV[4])), ARGV[1])
+else
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', left))
+end
+return 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The last receipt of an effect, when it was written (ms since 1970), and what its dispatched record says of it.
+
+    is_whole: the record was there, so `proposal` is what its gates judge again, or None for a policy's effect.
+    """
+
+    receipt: EffectReceipt
+    at_ms: int
+    proposal: Mapping[str, JsonValue] | None = None
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredEffects:
+    """What became of some effects: set anew, of these open, there already, over by age."""
+
+    restored: int = 0
+    open: int = 0
+    present: int = 0
+    expired: int = 0
+
+    def __add__(self, other: RestoredEffects) -> RestoredEffects:
+        return RestoredEffects(
+            self.restored + other.restored,
+            self.open + other.open,
+            self.present + other.present,
+            self.expired + other.expired,
+        )
+
+
+def is_still_open(receipt: EffectReceipt) -> bool:
+    """Whether an effect with this last receipt comes back as open."""
+    return receipt.effect_state is EffectState.PREPARED or is_open(receipt.effect_state, receipt.settled_by)
+
+
+async def restore(
+    redis: Redis, keys: Keys, remembered: Sequence[Remembered], *, ttl: timedelta, dry_run: bool = False
+) -> RestoredEffects:
+    """Restore a batch in one round trip; `dry_run` changes nothing and says what would become of each."""
+    if not remembered:
+        return RestoredEffects()
+    ttl_ms = round(ttl.total_seconds() * 1000)
+    async with redis.pipeline(transaction=False) as pipeline:
+        for each in remembered:
+            key = each.receipt.idempotency_key
+            names = (keys.effect(key), keys.effects_open, keys.effects_since)
+            open_now = int(is_still_open(each.receipt))
+            given = (key, open_now, ttl_ms, each.at_ms, "dry" if dry_run else "", *_fields(each))
+            pipeline.eval(_RESTORE, len(names), *names, *given)
+        outcomes = cast("list[int]", await pipeline.execute())
+    return RestoredEffects(
+        restored=outcomes.count(1),
+        open=sum(
+            outcome == 1 and is_still_open(each.receipt)
+            for each, outcome in zip(remembered, outcomes, strict=True)
+        ),
+        present=outcomes.count(0),
+        expired=outcomes.count(2),
+    )
+
+
+def _fields(remembered: Remembered) -> list[str | bytes | int]:
+    """The fields of the restored hash but for its times, as `entry_fields` has them."""
+    receipt = remembered.receipt
+    was_prepared = receipt.effect_state is EffectState.PREPARED
+    order = Order(
+        command=Command(receipt.tool, receipt.arguments, receipt.idempotency_key),
+        provider=receipt.provider,
+        subject=receipt.subject,
+        source=receipt.source,
+        proposal=remembered.proposal,
+    )
+    settlement = Settlement(
+        state=EffectState.UNKNOWN if was_prepared else receipt.effect_state,
+        verdict=receipt.verdict or NOBODY_KNOWS,
+        status=receipt.status,
+        provider_id=receipt.provider_id,
+        observed=receipt.state or None,
+        settled_by=receipt.settled_by,
+        judged_again=receipt.judged_again,
+    )
+    lost = STEPS_LOST_AT_MOST if is_still_open(receipt) else 0
+    return [
+        "order",
+        write_order(order),
+        "content",
+        order.command.content,
+        "state",
+        str(settlement.state),
+        "known",
+        write_known(settlement),
+        "sequence",
+        receipt.sequence + lost,
+        "sends",
+        max(1, receipt.sends) if was_prepared else receipt.sends,
+        "reads",
+        0,
+        "told",
+        1,
+        "restored",
+        int(not remembered.is_whole),
+    ]

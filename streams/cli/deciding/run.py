@@ -1,0 +1,62 @@
+"""`ticketgate run`: a System One request answered by the local model; no broker, no Redis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from ticketgate.streams.cli import EXIT_FINDINGS, EXIT_UNREACHABLE
+from ticketgate.streams.cli.files import named, read_json
+from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.config.usage import CommandError
+
+
+@click.command("run")
+@click.option(
+    "--request",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
+    help='The request, {"state": …, "questions": {…}}, as POST /v1/systemone takes it (- for standard input).',
+)
+@json_flag
+@settings_flags("scorer", "model")
+def command(request: Path, as_json: bool, settings: Settings) -> int:
+    """Answer a System One request with the local model, without a broker.
+
+    A person sees a bar for each answer, and percentages that are cut to a tenth, not rounded, so that none is shown
+    on the other side of a threshold. --json gives the response, its numbers as they are. Exit code 2 for a bad
+    request, 3 for answers that do not hold together.
+
+    The scorer fixed:PATH gives the answers that its file has under "request".
+    """
+    # What scores is loaded when it is needed, so that --help is quick.
+    from ticketgate.agents.scoring import ScorerUnavailable
+    from ticketgate.agents.scoring.scorer import Closable
+    from ticketgate.agents.scoring.systemone import AnswersUnusable, RequestError, answer, read_request
+    from ticketgate.streams.cli.deciding.show_answers import show
+    from ticketgate.streams.cli.output import print_json, say
+    from ticketgate.streams.roles.decide.scorers import require_scorer
+
+    try:
+        # Before the model is loaded: who mistyped need not wait for it.
+        asked = read_request(read_json(request))
+    except RequestError as err:
+        raise CommandError("\n".join(f"{named(request)}: {fault}" for fault in err.faults)) from err
+    scorer = require_scorer(settings)
+    try:
+        response = answer(asked, scorer)
+    except AnswersUnusable as err:
+        say(f"ticketgate: {err}")
+        return EXIT_FINDINGS
+    except ScorerUnavailable as err:
+        say(f"ticketgate: {settings.scorer}: {err}")
+        return EXIT_UNREACHABLE
+    finally:
+        if isinstance(scorer, Closable):
+            scorer.close()
+    if as_json:
+        print_json(response.to_json())
+    else:
+        show(response)
+    return 0

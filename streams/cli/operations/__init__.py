@@ -1,0 +1,4 @@
+"""Commands that look after a deployment: audit, claims, ledger, reconcile, replay.
+
+Not here: what they do (`operations`).
+"""

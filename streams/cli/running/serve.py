@@ -1,0 +1,34 @@
+"""`ticketgate serve`: the System One server alone; no broker, no Redis."""
+
+from __future__ import annotations
+
+import click
+from ticketgate.streams.cli.options import settings_flags
+from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.config.usage import CommandError
+
+
+@click.command("serve")
+@settings_flags("scorer", "model", "web_bind", "web_port", "log_level")
+def command(settings: Settings) -> None:
+    """Answer POST /v1/systemone and GET /v1/models with the scorer that the settings name, until SIGTERM or Ctrl-C.
+
+    Callers need a key if TICKETGATE_WEB_KEYS names any. GET /openapi.json describes what is taken; /healthz, /readyz
+    and /metrics are there as on a worker.
+    """
+    import asyncio
+
+    from ticketgate.streams.cli.running.worker import configure_logging
+    from ticketgate.streams.process.serving import serve
+    from ticketgate.streams.roles.decide.scorers import require_scorer
+
+    configure_logging(settings.log_level)
+    scorer = require_scorer(settings)
+    try:
+        asyncio.run(serve(settings, scorer))
+    except OSError as err:
+        where = f"{settings.web_bind}:{settings.web_port}"
+        raise CommandError(
+            f"TICKETGATE_WEB_PORT: cannot listen on {where} ({err.strerror or err}); "
+            "set another port, or 0 for a free one"
+        ) from err

@@ -1,0 +1,67 @@
+"""One ticketgate worker as a part of the demo: a process of its own, with settings of its own.
+
+Promise: nothing of the caller's settings reaches it but what is given here; `start` returns once /readyz says ready.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+from ticketgate.streams.config.settings import PREFIX
+from ticketgate.streams.parts.ports import HOST, free_port
+from ticketgate.streams.parts.process import Part, Process, temporary_folder
+
+START_TIMEOUT_S = 90.0
+
+
+class GateWorker(Part):
+    """A worker with `settings`, by name without the prefix; its log and its temporary files go with `close`."""
+
+    def __init__(self, settings: Mapping[str, str], *, start_timeout_s: float = START_TIMEOUT_S) -> None:
+        own_folder = temporary_folder("worker")
+        self.port = free_port()
+        given = {**settings, "web_bind": HOST, "web_port": str(self.port)}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        environment |= {f"{PREFIX}{name.upper()}": value for name, value in given.items()}
+        # `close` kills it, and what it keeps in temporary folders (app.py) would stay.
+        environment["TMPDIR"] = str(own_folder)
+        super().__init__(
+            Process(
+                part="the worker",
+                command=(sys.executable, "-m", "ticketgate.streams.cli", "worker"),
+                ports=(self.port,),
+                log_file=own_folder / "worker.log",
+                is_ready=lambda: bool(self.readiness().get("ready")),
+                start_timeout_s=start_timeout_s,
+                temporary=(own_folder,),
+                environment=environment,
+            ),
+            own_folder=own_folder,
+        )
+
+    def readiness(self) -> dict[str, Any]:
+        """What /readyz says; empty while nothing answers."""
+        return json.loads(self._page("/readyz") or "{}")  # type: ignore[no-any-return]
+
+    def count(self, metric: str, **labels: str) -> int:
+        """The value of a counter by its labels, summed over all others."""
+        wanted = [f'{name}="{value}"' for name, value in labels.items()]
+        lines = (
+            line.rsplit(" ", 1) for line in self._page("/metrics").splitlines() if line.startswith(metric)
+        )
+        return sum(int(float(value)) for left, value in lines if all(label in left for label in wanted))
+
+    def _page(self, path: str) -> str:
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self.port}{path}", timeout=5) as response:
+                return str(response.read().decode())
+        except urllib.error.HTTPError as err:
+            return err.read().decode()
+        except OSError:
+            return ""

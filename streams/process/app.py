@@ -1,0 +1,238 @@
+"""The Faust app: the only room that knows Faust.
+
+Faust runs the app and the deciding; aiokafka carries the records and lanes own their delivery, for Faust's consumer
+acknowledges a message whose agent raised, and its exactly_once sends outside any transaction to topics that it does
+not consume. So the app boots without Kafka, and a lane puts each batch as one event on a bounded channel; the agent
+decides and resolves the batch's future. Nothing is raised out of the agent. See ARCHITECTURE.md#delivery.
+
+`faust -A ticketgate.streams.app worker` finds `app`, made from the environment's settings when it is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import faust
+from faust.app.base import BootStrategy
+from faust.worker import Worker
+from mode import Service
+from ticketgate.agents.deciding.decide import Decision
+from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.verdict import Stage
+from ticketgate.streams.config.overdue import Step, Steps
+from ticketgate.streams.config.settings import Settings, load_settings
+from ticketgate.streams.config.telemetry import Telemetry
+from ticketgate.streams.process.preflight import (
+    STARTUP_ERRORS,
+    open_decider,
+    require_funnel,
+    require_policy_path,
+)
+from ticketgate.streams.process.process_watch import end_within
+from ticketgate.streams.process.reload import PolicyReload
+from ticketgate.streams.process.runner import Runner
+from ticketgate.streams.process.serving import open_systemone
+from ticketgate.streams.roles.decide.model_decider import ModelDecider
+
+log = logging.getLogger(__name__)
+
+# Batches that may wait for the agent; a lane that finds it full waits, and takes nothing meanwhile.
+CHANNEL_SIZE = 16
+# After the grace of a drain, the most that leaving the groups and closing may take. Lanes that are cut short take 8 s
+# of it at most (assignment.py); the rest is Faust's.
+STOP_BOUND_S = 10.0
+# Beyond the time that deciding one batch may take: the agent did not answer, and will not.
+DECIDE_MARGIN_S = 60.0
+# How often a start looks whether the agent has subscribed to its channel.
+SUBSCRIBER_POLL_S = 0.01
+
+
+class WithoutKafka(BootStrategy):
+    """Boot agents and tables without Faust's consumer, producer and web server."""
+
+    enable_kafka = False
+    enable_web = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """One event on the channel: tickets to decide, and the future that takes the decisions."""
+
+    tickets: Sequence[Ticket]
+    decisions: asyncio.Future[Sequence[Decision]]
+
+
+class ChannelDecider:
+    """The lanes' port to the agent, which decides one batch after the other, each within `timeout_s`."""
+
+    def __init__(self, channel: Any, decider: ModelDecider, *, steps: Steps, timeout_s: float) -> None:
+        self._channel = channel
+        self._decider = decider
+        self._steps = steps
+        self._limit_s = timeout_s + DECIDE_MARGIN_S
+        self._waiting: set[Step] = set()
+
+    async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
+        """Put the tickets on the channel as one event and wait for the agent."""
+        batch = Batch(tickets, asyncio.get_running_loop().create_future())
+        with self._steps.step("deciding", limit_s=self._limit_s) as step:
+            self._waiting.add(step)
+            try:
+                await self._channel.send(value=batch)
+                return await batch.decisions
+            finally:
+                self._waiting.discard(step)
+                # It is another's turn.
+                self._steps.renew(*self._waiting)
+
+    def refuse(self, stage: Stage, reasons: Sequence[str]) -> Decision:
+        """A decision for review without inference."""
+        return self._decider.refuse(stage, reasons)
+
+
+class Deciding:
+    """The role `decide`: policy and scorer, the agent on its channel, and the pages that the scorer answers.
+
+    Raises what opening the policy or the scorer raises.
+    """
+
+    def __init__(self, app: faust.App, settings: Settings, telemetry: Telemetry, steps: Steps) -> None:
+        self._model = open_decider(settings, telemetry)
+        self._channel: Any = app.channel(maxsize=CHANNEL_SIZE)
+        self._reload = PolicyReload(
+            require_policy_path(settings),
+            in_force=self._model.policy,
+            adopt=self._model.adopt,
+            telemetry=telemetry,
+            interval_s=settings.policy_poll.total_seconds(),
+        )
+        self._endpoint = open_systemone(settings, self._model.scorer)
+        self.routes = self._endpoint.routes
+        self.decider = ChannelDecider(
+            self._channel, self._model, steps=steps, timeout_s=settings.scorer_timeout.total_seconds()
+        )
+
+        @app.agent(self._channel, name="decide", concurrency=1)
+        async def decide_batches(batches: Any) -> None:
+            async for batch in batches:
+                await _answer(batch, self._model)
+
+    async def start(self) -> None:
+        """Wait until the agent listens: a put on a channel without a subscriber is dropped without a word."""
+        while not self._channel._subscribers:  # noqa: ASYNC110 - Faust tells nobody
+            await asyncio.sleep(SUBSCRIBER_POLL_S)
+        self._reload.start()
+
+    async def stop(self) -> None:
+        """Close what `start` and opening opened."""
+        await self._endpoint.close()
+        await self._reload.stop()
+        self._model.close()
+
+    def describe(self) -> dict[str, object]:
+        """For /readyz."""
+        return {**self._model.describe(), "policy_error": self._reload.error}
+
+
+def create_app(settings: Settings) -> faust.App:
+    """The app of one worker process. Raises what opening the policy, the scorer or the funnel file raises."""
+    telemetry, steps = Telemetry(), Steps()
+    folder = tempfile.mkdtemp(prefix="ticketgate-faust-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    app = faust.App(
+        settings.group,
+        # Never connected to: the app boots without Kafka.
+        broker=f"kafka://{settings.kafka.split(',')[0]}",
+        datadir=folder,
+        web_enabled=False,
+        loghandlers=[],
+    )
+    app.boot_strategy = WithoutKafka(app)
+    deciding = Deciding(app, settings, telemetry, steps) if "decide" in settings.roles else None
+    runner = Runner(
+        settings,
+        decider=None if deciding is None else deciding.decider,
+        funnel=None if set(settings.roles) == {"decide"} else require_funnel(settings),
+        telemetry=telemetry,
+        steps=steps,
+        describe=lambda: {} if deciding is None else deciding.describe(),
+        routes=() if deciding is None else deciding.routes,
+    )
+
+    @app.service
+    class Lanes(Service):
+        """Starts the lanes once the agent listens."""
+
+        async def on_started(self) -> None:
+            app.flow_control.resume()
+            if deciding is not None:
+                await deciding.start()
+            await runner.start()
+
+    @app.on_before_shutdown.connect
+    async def drain(*_: Any, **__: Any) -> None:
+        # Here and not in the service's stop, for Faust stops agents first, and with them the batches under way.
+        end_within(settings.drain_grace.total_seconds() + STOP_BOUND_S)
+        _end_at_once_on_a_second_signal()
+        await runner.stop()
+        if deciding is not None:
+            await deciding.stop()
+
+    return app
+
+
+def run_worker(settings: Settings) -> NoReturn:
+    """Run a worker until a signal ends it, then leave the process. Raises what opening policy or scorer raises."""
+    worker = Worker(create_app(settings), override_logging=False, redirect_stdouts=False, quiet=True)
+    # It writes terminal escapes to stdout, terminal or not, when the start is over.
+    worker.spinner = None
+    worker.execute_from_commandline()
+
+
+async def _answer(batch: Batch, decider: ModelDecider) -> None:
+    if batch.decisions.done():  # the lane gave up waiting
+        return
+    try:
+        decisions = await decider.decide(batch.tickets)
+    except Exception as err:  # noqa: BLE001 - the lane's to handle; raised here it would restart the agent
+        if not batch.decisions.done():
+            batch.decisions.set_exception(err)
+        return
+    if not batch.decisions.done():
+        batch.decisions.set_result(decisions)
+
+
+def _end_at_once_on_a_second_signal() -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _end_at_once, number)
+
+
+def _end_at_once(number: int) -> None:
+    log.warning(
+        "a second signal: ending at once; what was not committed is decided again by whoever comes next"
+    )
+    os._exit(128 + number)
+
+
+def __getattr__(name: str) -> faust.App:
+    """`app`, from the environment's settings, made when first asked for."""
+    if name != "app":
+        raise AttributeError(name)
+    try:
+        made = create_app(load_settings().settings)
+    except STARTUP_ERRORS as err:
+        sys.stderr.write(f"ticketgate: {err}\n")
+        sys.exit(2)
+    globals()["app"] = made
+    return made

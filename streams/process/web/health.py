@@ -1,0 +1,46 @@
+"""/healthz: the process lives. /readyz: whether it works, and if not why, by part. /metrics: Prometheus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from aiohttp import web
+from ticketgate.streams.config.readiness import Readiness
+from ticketgate.streams.config.settings import Guarantee
+from ticketgate.streams.config.telemetry import Telemetry
+
+
+def health_routes(
+    *,
+    readiness: Readiness,
+    telemetry: Telemetry,
+    guarantee: Guarantee | None,
+    describe: Callable[[], dict[str, object]],
+) -> Sequence[web.AbstractRouteDef]:
+    """The routes; `describe` gives what else /readyz tells (the policy, the model, the lanes).
+
+    `guarantee` None: this process delivers nothing, and tells of none.
+    """
+
+    async def healthz(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        body = {
+            "ready": readiness.is_ready,
+            "waiting": readiness.reasons,
+            **({} if guarantee is None else {"guarantee": guarantee}),
+            **describe(),
+        }
+        return web.Response(
+            text=json.dumps(body) + "\n",
+            status=200 if readiness.is_ready else 503,
+            content_type="application/json",
+        )
+
+    async def metrics(_: web.Request) -> web.Response:
+        body, content_type = telemetry.expose(is_ready=readiness.is_ready)
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    return [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]

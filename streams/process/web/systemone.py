@@ -1,0 +1,180 @@
+"""POST /v1/systemone and GET /v1/models: the protocol's server, on a scorer.
+
+Promise: what cannot be answered gets a 4xx in the protocol's shape that names every fault with its place; a 5xx means
+that the fault is ours or the model's. One deadline covers reading and answering. A response is checked as answers from
+outside are, and written strictly, so it holds no NaN.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+from aiohttp import web
+from ticketgate.agents.scoring import Scorer, ScorerUnavailable
+from ticketgate.agents.scoring.systemone import (
+    AnswersUnusable,
+    Fault,
+    Request,
+    RequestError,
+    SenderAtFault,
+    read_request,
+    respond,
+)
+from ticketgate.codecs.systemone.protocol import PATH
+from ticketgate.codecs.systemone.questions import NoulQuestion
+from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
+from ticketgate.streams.process.web.auth import Keys
+from ticketgate.streams.process.web.batching import MicroBatcher, Overloaded
+from ticketgate.streams.process.web.errors import OVERLOADED, ApiError, json_response, refusal
+from ticketgate.streams.process.web.openapi import document
+
+# The protocol names no number; third-party catalogues assume 64. What costs time is the texts to be read: each noul
+# is one, and each option and level. 2,048 short ones that were never seen before take the default model 2 to 3 s.
+MOST_QUESTIONS = 256
+MOST_TEXTS = 2048
+
+# Larger bodies are parsed in a thread: the event loop of a worker has heartbeats to send.
+INLINE_BYTES = 32 * 1024
+RETRY_AFTER_S = 1
+
+
+class SystemOne:
+    """The endpoint. Used from one event loop; `close` ends it."""
+
+    def __init__(self, scorer: Scorer, *, keys: Keys, max_bytes: int, timeout: timedelta) -> None:
+        self._scorer = scorer
+        self._keys = keys
+        self._max_bytes = max_bytes
+        self._timeout_s = timeout.total_seconds()
+        self._batcher = MicroBatcher(scorer)
+
+    @property
+    def routes(self) -> Sequence[web.AbstractRouteDef]:
+        """What it answers."""
+        return [
+            web.post(PATH, self._answer),
+            web.get("/v1/models", self._models),
+            web.get("/openapi.json", self._openapi),
+        ]
+
+    async def close(self) -> None:
+        """Answer nobody more."""
+        await self._batcher.close()
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        self._keys.require(request)
+        deadline = asyncio.get_running_loop().time() + self._timeout_s
+        asked = await self._read(await self._body(request, deadline))
+        self._require_model(asked)
+        return json_response(await self._score(asked, deadline))
+
+    async def _models(self, request: web.Request) -> web.Response:
+        self._keys.require(request)
+        model = self._scorer.model
+        return json_response(
+            {
+                "models": [
+                    {
+                        "name": model.id,
+                        "description": f"the model of this ticketgate, sha256 {model.hash}",
+                        # The protocol wants one; a model folder has none.
+                        "release_date": "",
+                        "x_hash": model.hash,
+                    }
+                ]
+            }
+        )
+
+    async def _openapi(self, _: web.Request) -> web.Response:
+        return json_response(document())
+
+    async def _body(self, request: web.Request, deadline: float) -> bytes:
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise refusal(415, "api_usage_error", "send the body without a Content-Encoding")
+        if (request.content_length or 0) > self._max_bytes:
+            raise self._too_large()
+        body = bytearray()
+        try:
+            async with asyncio.timeout_at(deadline):
+                async for part in request.content.iter_any():
+                    body += part
+                    if len(body) > self._max_bytes:
+                        raise self._too_large()
+        except TimeoutError as err:
+            what = f"the body did not arrive within {self._timeout_s:g} s"
+            raise refusal(408, "timeout_error", what) from err
+        except (web.RequestPayloadError, ConnectionError, ValueError) as err:
+            raise refusal(
+                400, "api_usage_error", f"the body cannot be read: {' '.join(str(err).split())}"
+            ) from err
+        return bytes(body)
+
+    async def _read(self, body: bytes) -> Request:
+        if len(body) <= INLINE_BYTES:
+            return self._checked(body)
+        return await asyncio.to_thread(self._checked, body)
+
+    def _require_model(self, asked: Request) -> None:
+        """Who names a model that is not here shall not get another one's answers unawares; `jev-…`, which the
+        protocol's clients send unless told otherwise, stands for whichever there is."""
+        served = self._scorer.model.id
+        if asked.model is None or asked.model.startswith("jev-") or asked.model in (served, _bare(served)):
+            return
+        what = f"no model {asked.model[:100]!r} here: leave it out, or name jev-latest or {served}"
+        raise refusal(400, "api_usage_error", what)
+
+    def _checked(self, body: bytes) -> Request:
+        value = decode(body, max_bytes=self._max_bytes)
+        try:
+            if isinstance(value, Malformed):
+                raise RequestError(Fault(("body",), value.reason, value.code))
+            asked = read_request(value)
+            _limit(asked)
+        except RequestError as err:
+            raise ApiError(422, err.to_json()) from err
+        return asked
+
+    async def _score(self, asked: Request, deadline: float) -> JsonValue:
+        try:
+            async with asyncio.timeout_at(deadline):
+                scores = await self._batcher.score(asked.ticket, asked.questions)
+            return respond(asked, scores, model=self._scorer.model.id).to_json()
+        except TimeoutError as err:
+            what = f"no answer within {self._timeout_s:g} s"
+            raise refusal(503, "timeout_error", what, retry_after=str(RETRY_AFTER_S)) from err
+        except Overloaded as err:
+            what = "too many requests wait already"
+            raise refusal(OVERLOADED, "overloaded_error", what, retry_after=str(RETRY_AFTER_S)) from err
+        except ScorerUnavailable as err:
+            wait = RETRY_AFTER_S if err.retry_after_s is None else max(1, round(err.retry_after_s))
+            raise refusal(
+                503, "unavailable_error", "the model does not answer at present", retry_after=str(wait)
+            ) from err
+        except SenderAtFault as err:
+            raise ApiError(422, RequestError(Fault(("body",), str(err), "value_error")).to_json()) from err
+        except AnswersUnusable as err:
+            raise refusal(502, "answers_unusable", str(err)) from err
+
+    def _too_large(self) -> ApiError:
+        return refusal(
+            413, "request_too_large", f"the body has more than the {self._max_bytes} bytes that are taken"
+        )
+
+
+def _bare(model_id: str) -> str:
+    """A model's name without its version."""
+    return model_id.partition("@")[0]
+
+
+def _limit(asked: Request) -> None:
+    """Raises RequestError for more questions than one request may ask."""
+    place = ("body", "questions")
+    if (count := len(asked.questions)) > MOST_QUESTIONS:
+        what = f"at most {MOST_QUESTIONS} questions in one request, not {count}"
+        raise RequestError(Fault(place, what, "too_long"))
+    texts = sum(1 if isinstance(q, NoulQuestion) else len(q.labels) for q in asked.questions.values())
+    if texts > MOST_TEXTS:
+        what = f"at most {MOST_TEXTS} options and levels in one request, not {texts}"
+        raise RequestError(Fault(place, what, "too_long"))

@@ -1,0 +1,168 @@
+"""The model that ships: what must hold for every batch, order and set of questions."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from ticketgate.agents.scoring import Scorer, default_model_path, open_scorer
+from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.systemone.answer_checks import check_answers
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+
+TOLERANCE = 1e-5
+
+STATES: list[Any] = [
+    "My card was charged twice. Please fix this today.",
+    "hello",
+    "",
+    {"subject": "Login", "body": "The code never arrives on my phone.", "tries": 3},
+    "Where is my parcel? ¿Dónde está? 荷物はどこですか 📦",
+    "The app crashes whenever I open the settings page, and after the last update all my projects are gone. "
+    * 4,
+    "word " * 400,
+    ["first line", "second line"],
+]
+QUESTIONS: dict[str, Question] = {
+    "urgent": NoulQuestion("Does the customer request urgent action?"),
+    "review": NoulQuestion("Does this ticket need review by a person?"),
+    "auto_reply": NoulQuestion("Is an automatic reply appropriate for this ticket?"),
+    "billing": NoulQuestion("Should this ticket go to billing?", when_true="payments, invoices"),
+    "technical": NoulQuestion("Should this ticket go to technical support?"),
+    "route": ChoiceQuestion("Which team?", {"billing": "payments", "technical": "bugs", "other": None}),
+    "anger": ScoreQuestion("How angry is the customer?", ("calm", "annoyed", "furious")),
+}
+
+
+@pytest.fixture(scope="module")
+def scorer() -> Scorer:
+    return open_scorer("onnx")
+
+
+@pytest.fixture(scope="module")
+def alone(scorer: Scorer) -> dict[tuple[int, str], dict[str, float]]:
+    """Every question about every state, each asked in a call of its own."""
+    return {
+        (place, name): numbers(scorer.score([Ticket(id="T", state=state)], {name: question})[0].answers[name])
+        for place, state in enumerate(STATES)
+        for name, question in QUESTIONS.items()
+    }
+
+
+def numbers(answer: object) -> dict[str, float]:
+    assert isinstance(answer, dict)
+    return {"noul": answer["noul"]} if answer["type"] == "noul" else answer["probabilities"]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    batch=st.lists(st.integers(0, len(STATES) - 1), min_size=1, max_size=24),
+    asked=st.lists(st.sampled_from(sorted(QUESTIONS)), min_size=1, unique=True),
+)
+def test_an_answer_depends_on_its_ticket_and_its_question_alone(
+    scorer: Scorer, alone: dict[tuple[int, str], dict[str, float]], batch: list[int], asked: list[str]
+) -> None:
+    tickets = [Ticket(id=f"T-{i}", state=STATES[place]) for i, place in enumerate(batch)]
+
+    together = scorer.score(tickets, {name: QUESTIONS[name] for name in asked})
+
+    for place, scores in zip(batch, together, strict=True):
+        assert list(scores.answers) == asked
+        for name in asked:
+            assert numbers(scores.answers[name]) == pytest.approx(alone[place, name], abs=TOLERANCE)
+
+
+def test_several_threads_get_the_same_answers(
+    scorer: Scorer, alone: dict[tuple[int, str], dict[str, float]]
+) -> None:
+    tickets = [Ticket(id=f"T-{i}", state=state) for i, state in enumerate(STATES)]
+
+    with ThreadPoolExecutor(4) as pool:
+        rounds = list(pool.map(lambda _: answers_of(scorer, tickets), range(12)))
+
+    for answers in rounds:
+        for (place, name), expected in alone.items():
+            assert numbers(answers[place][name]) == pytest.approx(expected, abs=TOLERANCE)
+
+
+def answers_of(scorer: Scorer, tickets: list[Ticket]) -> list[dict[str, object]]:
+    return [dict(scores.answers) for scores in scorer.score(tickets, QUESTIONS)]
+
+
+def test_its_answers_pass_the_gate(scorer: Scorer) -> None:
+    for state in STATES:
+        (scores,) = scorer.score([Ticket(id="T", state=state)], QUESTIONS)
+
+        assert isinstance(check_answers(QUESTIONS, scores.answers), dict)
+
+
+def test_what_it_did_not_read_is_reported(scorer: Scorer) -> None:
+    long, short = scorer.score(
+        [Ticket(id="A", state="word " * 400), Ticket(id="B", state="word " * 200)], QUESTIONS
+    )
+
+    assert long.truncated == QUESTIONS.keys()
+    assert long.input_tokens == 256
+    assert short.truncated == frozenset()
+    assert short.input_tokens == 202
+
+
+def test_it_tells_the_plain_cases_apart(scorer: Scorer) -> None:
+    """Not a measure of quality (deploy/model/README.md is), but a swapped file would fail here."""
+    tickets = [
+        Ticket(id="twice", state="My card was charged twice. Please fix this today."),
+        Ticket(id="export", state="How do I export a list as a spreadsheet?"),
+    ]
+
+    twice, export = (
+        {name: numbers(answer).get("noul", 0) for name, answer in scores.answers.items()}
+        for scores in scorer.score(tickets, QUESTIONS)
+    )
+
+    assert twice["billing"] > 0.5 > twice["technical"]
+    assert export["technical"] > 0.5 > export["billing"]
+    assert twice["urgent"] > 0.5 > export["urgent"]
+
+
+def test_the_folder_is_small_enough_to_ship_and_says_where_it_comes_from() -> None:
+    folder = default_model_path()
+    manifest = json.loads((folder / "manifest.json").read_text())
+
+    assert (folder / "encoder.onnx").stat().st_size <= 25_000_000
+    assert manifest["about"]["licence"] == "Apache-2.0"
+    assert {"LICENSE", "NOTICE"} <= {file.name for file in folder.iterdir()}
+
+
+def test_no_engine_is_imported_before_a_model_is_opened() -> None:
+    code = (
+        "import sys, ticketgate.agents.scoring\n"
+        "print([m for m in ('onnxruntime', 'tokenizers', 'numpy') if m in sys.modules])"
+    )
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert loaded.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("state", "is_read"),
+    [
+        ("Thanks, it works now 👍", True),
+        ("Где моя посылка? Я заплатил дважды.", True),  # letter by letter, if hardly understood
+        ("ลูกค้าต้องการเงินคืน", False),
+        ("请问我的包裹在哪里,我付了两次钱", False),
+        ("Please look at this: " + "QUJD" * 60, False),
+        ("Please look at this order number: 4711. " * 6 + "QUJD" * 8, True),
+        ("", True),
+    ],
+)
+def test_a_text_of_which_too_much_is_unknown_counts_as_not_read(
+    scorer: Scorer, state: str, is_read: bool
+) -> None:
+    (scores,) = scorer.score([Ticket(id="T", state=state)], QUESTIONS)
+
+    assert scores.truncated == (frozenset() if is_read else QUESTIONS.keys())

@@ -1,0 +1,44 @@
+"""What differs by role, as it shows in what a lane refuses to open on."""
+
+from __future__ import annotations
+
+import pytest
+from ticketgate.store.conditions import ConditionFailed
+from ticketgate.streams.config.role_terms import RoleTerms, role_terms
+from ticketgate.streams.config.setting_kinds import Role
+from ticketgate.streams.config.settings import load_settings
+from ticketgate.streams.lane.opening.conditions import check_retention
+
+DAY_MS = 86_400_000
+# With claims of 14 days and a horizon of 2; dispatch is kept for 30 days and a segment of 1.
+LONGEST_DAYS: list[tuple[Role, int]] = [("decide", 12), ("propose", 12), ("effects", 31)]
+
+
+def terms(role: Role) -> RoleTerms:
+    return role_terms(role, load_settings(environment={}).settings)
+
+
+@pytest.mark.parametrize(("role", "days"), LONGEST_DAYS)
+def test_a_source_may_keep_its_records_for_as_long_as_what_guards_them_lives(role: Role, days: int) -> None:
+    check_retention(terms(role), {"retention.ms": str((days - 1) * DAY_MS), "segment.ms": str(DAY_MS)})
+
+
+@pytest.mark.parametrize(("role", "days"), LONGEST_DAYS)
+def test_a_source_that_keeps_its_records_longer_is_refused_with_the_setting(role: Role, days: int) -> None:
+    config = {"retention.ms": str((days - 1) * DAY_MS + 1), "segment.ms": str(DAY_MS)}
+
+    with pytest.raises(ConditionFailed) as refused:
+        check_retention(terms(role), config)
+
+    assert terms(role).source in str(refused.value)
+    assert terms(role).kept.lives_by in str(refused.value)
+
+
+@pytest.mark.parametrize(("role", "days"), [("decide", 7), ("propose", 7), ("effects", 30)])
+def test_a_source_that_keeps_its_records_for_ever_is_told_how_long_would_do(role: Role, days: int) -> None:
+    with pytest.raises(ConditionFailed, match=rf"for ever.* {days * DAY_MS}$"):
+        check_retention(terms(role), {"retention.ms": "-1"})
+
+
+def test_effects_go_out_in_small_batches() -> None:
+    assert terms("effects").batch_size < terms("decide").batch_size
