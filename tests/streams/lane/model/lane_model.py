@@ -35,7 +35,8 @@ T = TypeVar("T")
 Steps = Generator[str, None, None]
 
 STEPS = (
-    "0 token", "0 fence", "0 committed", "0 marks", "1 token", "1 fence", "1 token again", "2 committed", "2 log start",
+    "0 token", "0 fence", "0 committed", "0 committed marks", "0 marks",
+    "1 token", "1 fence", "1 token again", "2 committed", "2 log start",
     "2 marks", "2 retract", "2 void", "2 opened", "3 poll", "4 claim", "4 mark", "4 voids", "4 take over", "4 derived",
     "5 decide", "6 send", "6 offset", "6 prepare", "6 mark", "7 unanswered", "7 reopen", "7 refused",
 )  # fmt: skip
@@ -92,6 +93,8 @@ class Protocol:
     hands_over: bool = True
     """Who meets a Redis that the namespace is not bound to goes no further, and opens only once somebody has taken the
     tokens and fences of all partitions, compared what is committed with the marks, and bound the namespace."""
+    marks_at_handover: bool = False
+    """Who hands over raises the `committed` marks of all partitions to what it read behind the fences."""
 
 
 AS_BUILT = Protocol(
@@ -268,6 +271,11 @@ class Lane:
         committed = list(self._broker.committed)
         yield "0 committed"
         self._find_lost_claims(committed)
+        if self._protocol.marks_at_handover:
+            for partition, offset in enumerate(committed):
+                if offset is not None:
+                    redis.raise_mark("committed", partition, offset)
+            yield "0 committed marks"
         redis.bind(run_id)
         yield "0 marks"
 

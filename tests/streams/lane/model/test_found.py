@@ -304,6 +304,16 @@ def a_lane_lives_through_a_lost_tail(protocol: Protocol) -> None:
     scene.rests()
 
 
+def offsets_are_lost_between_a_handover_and_the_opening(protocol: Protocol) -> None:
+    """The `committed` mark is in the lost tail, and the lane whose partition it was is not back yet."""
+    scene = Scene(protocol, [], [K])
+    scene.drains(1).kill()
+    scene.world.replace_redis(lost_writes=1)
+    scene.drains(0)
+    scene.world.broker.committed[1] = None
+    scene.rests()
+
+
 Play = Callable[[Protocol], None]
 
 AS_FIRST_BUILT: list[tuple[str, Play]] = [
@@ -338,6 +348,11 @@ HALF_MENDED: list[tuple[str, Play]] = [
 ]
 
 
+BETWEEN_TWO_LOSSES: list[tuple[str, Play]] = [
+    ("marks_at_handover", offsets_are_lost_between_a_handover_and_the_opening),
+]
+
+
 ALL = AS_FIRST_BUILT + FOUND_IN_THE_MENDED + THROUGH_A_NETWORK + HALF_MENDED
 
 
@@ -365,3 +380,11 @@ def test_it_did_not_as_first_built(rules: str, play: Play) -> None:
 @_named(ALL)
 def test_it_holds_as_mended(rules: str, play: Play) -> None:
     play(AS_MENDED)
+
+
+@_named(BETWEEN_TWO_LOSSES)
+@pytest.mark.xfail(
+    strict=True, raises=invariants.Violated, reason="nothing tells of the offset before the lane opens"
+)
+def test_it_holds_between_two_losses(rules: str, play: Play) -> None:
+    play(Protocol())
