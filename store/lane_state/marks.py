@@ -105,6 +105,14 @@ async def mark_committed(
             await pipeline.execute()
 
 
+async def raise_committed(redis: Redis, keys: Keys, committed: Mapping[tuple[str, int], int]) -> None:
+    """Raise the `committed` marks to offsets by topic and partition that were read behind the partitions' fences."""
+    async with redis.pipeline(transaction=False) as pipeline:
+        for (topic, partition), offset in committed.items():
+            pipeline.eval(_RAISE, 2, keys.committed(topic, partition), keys.server, offset, "")
+        await pipeline.execute()
+
+
 async def raise_marks(redis: Redis, keys: Keys, position: Position, *, during: str | None = None) -> None:
     """Raise a partition's marks to `position`: an operator's, while no lane serves it. during: only while this rebuild
     is the one at work (`servers.Look.known`); one that slept through another has nothing to vouch for."""

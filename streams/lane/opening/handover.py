@@ -11,7 +11,8 @@ claims that it forgot: between its claim and its EndTxn a lane asks Redis nothin
     4 TOKENS    take every partition's token: no lane that opened before writes to Redis any more
     5 FENCE     start every partition's producer: no lane that opened before commits any more
     6 COMPARE   again, now that nothing moves
-    7 WRITE     the server down, if it and the lock are still the same; only now lanes open
+    7 WRITE     down what was committed, where the marks had lost it, then the server, if it and the lock are still the
+                same; only now lanes open
 
 Promise: lanes open only on the server that stands written, and each claim's script finds it there (servers.SOUND). A
 server that has all its data is taken by itself; one that lost acknowledged claims is refused as `claims_lost` until
@@ -31,7 +32,7 @@ from aiokafka import TopicPartition
 from redis.asyncio import Redis
 from ticketgate.store.connect import ServerGuard
 from ticketgate.store.keys import Keys
-from ticketgate.store.lane_state.marks import read_all_marks
+from ticketgate.store.lane_state.marks import raise_committed, read_all_marks
 from ticketgate.store.server_scripts import GAPS
 from ticketgate.store.servers import Clocks, Kind, Look, ServerId, lock, look, stand_on, unlock
 from ticketgate.streams.config.role_terms import role_terms
@@ -122,9 +123,11 @@ class HandOver:
             await self._compare(redis, ordered)  # 3
             everything = [place for places in ordered.values() for place in places]
             await fence_all(settings, redis, keys, everything)  # 4, 5
-            has_marks = await self._compare(redis, ordered)  # 6
+            has_marks, committed = await self._compare(redis, ordered)  # 6
+            # A partition's own lane would at its opening, and until then nothing would tell of an offset that is lost.
+            await raise_committed(redis, keys, committed)  # 7
             await make_store(redis, keys, self._store.current)
-            if not await stand_on(redis, keys, found, nonce, has_marks=has_marks):  # 7
+            if not await stand_on(redis, keys, found, nonce, has_marks=has_marks):
                 raise HandedOverElsewhere
         finally:
             await unlock(redis, keys, nonce)
@@ -137,9 +140,12 @@ class HandOver:
                 len(everything),
             )
 
-    async def _compare(self, redis: Redis, sources: Mapping[Role, Sequence[TopicPartition]]) -> bool:
-        """3 and 6. Returns whether there is any mark. Raises `LaneRefusal` and `OtherStore`."""
+    async def _compare(
+        self, redis: Redis, sources: Mapping[Role, Sequence[TopicPartition]]
+    ) -> tuple[bool, dict[TopicPartition, int]]:
+        """3 and 6. Returns whether there is any mark, and what is committed. Raises `LaneRefusal` and `OtherStore`."""
         has_marks = False
+        committed: dict[TopicPartition, int] = {}
         here = await read_store(redis, self._keys) or self._store.current
         for role, places in sources.items():
             terms = role_terms(role, self._settings)
@@ -153,7 +159,8 @@ class HandOver:
             marks = await read_all_marks(redis, self._keys, terms.source, [each.partition for each in places])
             require_claims(offsets, marks, terms)
             has_marks |= any(each.claimed is not None for each in marks.values())
-        return has_marks
+            committed |= {place: offset for place, offset in offsets.items() if offset is not None}
+        return has_marks, committed
 
     async def _require_store(self, redis: Redis) -> None:
         here = await read_store(redis, self._keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections import Counter
@@ -12,6 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
+from ticketgate.store.connect import ServerGuard, connect
+from ticketgate.store.keys import Keys
+from ticketgate.streams.config.settings import load_settings
+from ticketgate.streams.lane.opening.claims_store import ClaimsStore
+from ticketgate.streams.lane.opening.handover import HandOver
 from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.valkey import Valkey
 
@@ -98,6 +105,39 @@ def test_a_redis_that_restarts_with_all_its_data_goes_on_by_itself(
     decide(gate, workers[0], range(30, 60))
     is_decided_once(gate, workers[0], range(60))
     assert "no acknowledged claim is missing" in workers[0].log() + workers[1].log()
+
+
+def test_a_handover_writes_down_what_is_committed_where_the_marks_had_lost_it(
+    valkey: Valkey, deploy_on: NewDeployment
+) -> None:
+    gate = deploy_on(valkey.url)
+    worker = gate.start_worker()
+    decide(gate, worker, range(20))
+    worker.wait_for(lambda _: gate.lag() == 0)
+    worker.kill()
+    keys = Keys(gate.name)
+    marks = [keys.committed(gate.topic("tickets"), partition) for partition in range(PARTITIONS)]
+    before = redis_call(valkey.url, "MGET", *marks)
+    assert isinstance(before, list)
+    assert None not in before
+    redis_call(valkey.url, "DEL", *marks)
+
+    # Another server, as far as anybody can tell, and no lane that would write its own mark at its opening.
+    redis_call(valkey.url, "HSET", keys.server, "id", "another")
+    asyncio.run(hand_over(gate))
+
+    assert redis_call(valkey.url, "MGET", *marks) == before
+
+
+async def hand_over(gate: Deployment) -> None:
+    """What a worker of no partition does when it meets a server that the namespace does not stand on."""
+    settings = load_settings({}, environment=gate.environment).settings
+    guard, store = ServerGuard(), ClaimsStore(Keys(settings.namespace))
+
+    def new_client() -> Redis:
+        return connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
+
+    await HandOver(settings, guard=guard, store=store, new_client=new_client).ensure("decide")
 
 
 def test_a_redis_that_restarts_without_its_last_claims_is_noticed_by_idle_workers(

@@ -93,7 +93,7 @@ class Protocol:
     hands_over: bool = True
     """Who meets a Redis that the namespace is not bound to goes no further, and opens only once somebody has taken the
     tokens and fences of all partitions, compared what is committed with the marks, and bound the namespace."""
-    marks_at_handover: bool = False
+    marks_at_handover: bool = True
     """Who hands over raises the `committed` marks of all partitions to what it read behind the fences."""
 
 
@@ -111,6 +111,7 @@ AS_BUILT = Protocol(
     marks_at_opening=False,
     sends_once=False,
     hands_over=False,
+    marks_at_handover=False,
 )
 """The protocol of streams/ and store/ as first built, up to commit 6a683d8."""
 

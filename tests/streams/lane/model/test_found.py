@@ -345,10 +345,6 @@ HALF_MENDED: list[tuple[str, Play]] = [
     ("rereads_token guards_claims", two_lanes_take_the_token_and_the_fence_in_different_order),
     ("takes_token_first", the_token_is_taken_after_the_fence),
     ("reopens_whole", a_fenced_lane_takes_a_bare_new_epoch),
-]
-
-
-BETWEEN_TWO_LOSSES: list[tuple[str, Play]] = [
     ("marks_at_handover", offsets_are_lost_between_a_handover_and_the_opening),
 ]
 
@@ -380,11 +376,3 @@ def test_it_did_not_as_first_built(rules: str, play: Play) -> None:
 @_named(ALL)
 def test_it_holds_as_mended(rules: str, play: Play) -> None:
     play(AS_MENDED)
-
-
-@_named(BETWEEN_TWO_LOSSES)
-@pytest.mark.xfail(
-    strict=True, raises=invariants.Violated, reason="nothing tells of the offset before the lane opens"
-)
-def test_it_holds_between_two_losses(rules: str, play: Play) -> None:
-    play(Protocol())
