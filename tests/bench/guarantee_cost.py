@@ -98,12 +98,14 @@ def measure(kafka: Kafka, valkey: Valkey, *, batch_size: int, repeat: int) -> li
             sides.append(Side(gate, gate.start_worker()))
         for side in sides:
             side.worker.wait_for(lambda seen: seen.get("ready") is True and len(seen["lanes"]) == 6, 120)
-            asyncio.run(_round(side, kafka.pid, "warm", WARM_UP_TICKETS))
+            asyncio.run(run_round(side, kafka.pid, "warm", WARM_UP_TICKETS))
         pairs: list[tuple[Round, Round]] = []
         for number in range(2 * repeat):
             order = (0, 1) if number % 2 == 0 else (1, 0)
             found = {
-                place: asyncio.run(_round(sides[place], kafka.pid, f"r{number}", ROUND_TICKETS[batch_size]))
+                place: asyncio.run(
+                    run_round(sides[place], kafka.pid, f"r{number}", ROUND_TICKETS[batch_size])
+                )
                 for place in order
             }
             pairs.append((found[0], found[1]))
@@ -111,7 +113,7 @@ def measure(kafka: Kafka, valkey: Valkey, *, batch_size: int, repeat: int) -> li
         return pairs
 
 
-async def _round(side: Side, broker_pid: int, name: str, tickets: int) -> Round:
+async def run_round(side: Side, broker_pid: int, name: str, tickets: int) -> Round:
     """Send while the worker is stopped; let it go on; wait until all is committed."""
     gate, process = side.gate, side.worker.process
     async with Group(gate.bootstrap, gate.name) as group:
@@ -137,16 +139,16 @@ def _row(batch_size: int, pairs: Sequence[tuple[Round, Round]]) -> str:
     exactly, at_least = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     micros = 1e6 / ROUND_TICKETS[batch_size]
     return (
-        f"| {batch_size} | {_ratio([(a.tickets_per_s, b.tickets_per_s) for a, b in pairs])}"
-        f" | {_ratio([(a.worker_cpu_s, b.worker_cpu_s) for a, b in pairs])}"
-        f" | {_ratio([(a.broker_cpu_s, b.broker_cpu_s) for a, b in pairs])}"
+        f"| {batch_size} | {ratio([(a.tickets_per_s, b.tickets_per_s) for a, b in pairs])}"
+        f" | {ratio([(a.worker_cpu_s, b.worker_cpu_s) for a, b in pairs])}"
+        f" | {ratio([(a.broker_cpu_s, b.broker_cpu_s) for a, b in pairs])}"
         f" | {median(r.tickets_per_s for r in exactly):.0f}, {median(r.tickets_per_s for r in at_least):.0f}"
         f" | {micros * median(r.worker_cpu_s for r in exactly):.0f},"
         f" {micros * median(r.worker_cpu_s for r in at_least):.0f} |"
     )
 
 
-def _ratio(pairs: Sequence[tuple[float, float]]) -> str:
+def ratio(pairs: Sequence[tuple[float, float]]) -> str:
     """Median of the pairs' ratios, and their extremes."""
     ratios = sorted(left / right for left, right in pairs if right)
     return f"{median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"

@@ -164,9 +164,12 @@ class Deployment:
         done = self.run("topics", "create")
         assert done.returncode == 0, done.stderr
 
-    def start_worker(self, *, program: str | None = None, **settings: str) -> Worker:
-        """Start a worker, or another `program` in its place; it is ended with the deployment."""
-        command = [COMMAND] if program is None else [sys.executable, program]
+    def start_worker(
+        self, *, program: str | None = None, installed: Path = COMMAND, **settings: str
+    ) -> Worker:
+        """Start a worker, another checkout's by its `installed` command, or another `program` in its place; it is ended
+        with the deployment."""
+        command = [installed] if program is None else [sys.executable, program]
         environment = {
             **self.environment,
             **{f"TICKETGATE_{name}": value for name, value in settings.items()},
