@@ -57,7 +57,7 @@ def measure(
         for place, command in enumerate((COMMAND, other.absolute())):
             gate = Deployment(kafka.bootstrap, valkey.url, folder / str(place), settings)
             stack.enter_context(gate)
-            sides.append(Side(gate, gate.start_worker(installed=command)))
+            sides.append(Side(gate, gate.start_worker(installed=str(command))))
         for side in sides:
             side.worker.wait_for(lambda seen: seen.get("ready") is True and len(seen["lanes"]) == 6, 120)
             asyncio.run(run_round(side, kafka.pid, "warm", WARM_UP_TICKETS))

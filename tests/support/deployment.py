@@ -165,7 +165,7 @@ class Deployment:
         assert done.returncode == 0, done.stderr
 
     def start_worker(
-        self, *, program: str | None = None, installed: Path = COMMAND, **settings: str
+        self, *, program: str | None = None, installed: str = str(COMMAND), **settings: str
     ) -> Worker:
         """Start a worker, another checkout's by its `installed` command, or another `program` in its place; it is ended
         with the deployment."""
