@@ -7,7 +7,7 @@ lost claims; one below `committed` means that Kafka's offsets were reset.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from redis.asyncio import Redis
@@ -105,10 +105,13 @@ async def mark_committed(
             await pipeline.execute()
 
 
-async def raise_committed(redis: Redis, keys: Keys, committed: Mapping[tuple[str, int], int]) -> None:
-    """Raise the `committed` marks to offsets by topic and partition that were read behind the partitions' fences."""
+async def raise_committed(redis: Redis, keys: Keys, committed: Iterable[tuple[str, int, int]]) -> None:
+    """Raise the `committed` marks to offsets that were read behind the partitions' fences.
+
+    committed: topic, partition and offset of each. Raises redis-py's errors.
+    """
     async with redis.pipeline(transaction=False) as pipeline:
-        for (topic, partition), offset in committed.items():
+        for topic, partition, offset in committed:
             pipeline.eval(_RAISE, 2, keys.committed(topic, partition), keys.server, offset, "")
         await pipeline.execute()
 

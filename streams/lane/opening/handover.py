@@ -125,7 +125,9 @@ class HandOver:
             await fence_all(settings, redis, keys, everything)  # 4, 5
             has_marks, committed = await self._compare(redis, ordered)  # 6
             # A partition's own lane would at its opening, and until then nothing would tell of an offset that is lost.
-            await raise_committed(redis, keys, committed)  # 7
+            await raise_committed(
+                redis, keys, ((place.topic, place.partition, offset) for place, offset in committed.items())
+            )  # 7
             await make_store(redis, keys, self._store.current)
             if not await stand_on(redis, keys, found, nonce, has_marks=has_marks):
                 raise HandedOverElsewhere
