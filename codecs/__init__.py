@@ -21,6 +21,7 @@ from ticketgate.codecs.records.decision import (
     ModelRef,
     PolicyRef,
     Probability,
+    SettledByPerson,
     Violation,
     read_decision,
 )
@@ -68,6 +69,23 @@ from ticketgate.codecs.records.receipt import (
     read_receipt,
     receipt_key,
 )
+from ticketgate.codecs.records.settled import (
+    SETTLED_SCHEMA,
+    Outcome,
+    SettledRecord,
+    decode_settled,
+    read_settled,
+)
+from ticketgate.codecs.records.settlement import (
+    SETTLEMENT_SCHEMA,
+    Action,
+    Settlement,
+    decode_settlement,
+    effects_digest,
+    read_settlement,
+    settlement_fingerprint,
+    value_digest,
+)
 from ticketgate.codecs.records.ticket import TICKET_SCHEMA, Ticket, decode_ticket, is_empty_state, read_ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.answers import (
@@ -99,7 +117,10 @@ __all__ = [
     "DEFAULT_MAX_BYTES",
     "PROPOSAL_SCHEMA",
     "RECEIPT_SCHEMA",
+    "SETTLED_SCHEMA",
+    "SETTLEMENT_SCHEMA",
     "TICKET_SCHEMA",
+    "Action",
     "Answer",
     "CaseDecision",
     "CatalogueRef",
@@ -121,6 +142,7 @@ __all__ = [
     "ModelRef",
     "NoulAnswer",
     "NoulQuestion",
+    "Outcome",
     "PolicyRef",
     "Probability",
     "Proposal",
@@ -133,6 +155,9 @@ __all__ = [
     "ScoreAnswer",
     "ScoreQuestion",
     "SettledBy",
+    "SettledByPerson",
+    "SettledRecord",
+    "Settlement",
     "Signed",
     "Stage",
     "Status",
@@ -152,8 +177,11 @@ __all__ = [
     "decode_case_decision",
     "decode_proposal",
     "decode_receipt",
+    "decode_settled",
+    "decode_settlement",
     "decode_ticket",
     "effect_key",
+    "effects_digest",
     "encode",
     "fingerprint",
     "foreign",
@@ -169,11 +197,15 @@ __all__ = [
     "read_question",
     "read_questions",
     "read_receipt",
+    "read_settled",
+    "read_settlement",
     "read_ticket",
     "receipt_headers",
     "receipt_key",
     "rfc3339",
+    "settlement_fingerprint",
     "settlement_key",
     "tag_non_finite",
     "ticket_key",
+    "value_digest",
 ]

@@ -41,6 +41,7 @@ __all__ = [
     "ModelRef",
     "PolicyRef",
     "Probability",
+    "SettledByPerson",
     "Violation",
     "read_decision",
 ]
@@ -75,6 +76,35 @@ class PolicyRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SettledByPerson:
+    """That a person decided, and on which record in `review`.
+
+    settlement: its id. by: a pseudonym. at: when the person decided. review, review_sha256: that record, and the
+    SHA-256 of its value. reviewed: the verdict that it had. selected: the labels that it had.
+    """
+
+    settlement: str
+    by: str
+    at: datetime
+    review: Coordinate
+    review_sha256: str
+    reviewed: Verdict
+    selected: tuple[str, ...]
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The block as a JSON object."""
+        return {
+            "settlement": self.settlement,
+            "by": self.by,
+            "at": rfc3339(self.at),
+            "review": coordinate_json(self.review),
+            "review_sha256": self.review_sha256,
+            "reviewed": verdict_json(self.reviewed),
+            "selected": list(self.selected),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
     """One decision, the same in `dispatch` and `review`.
 
@@ -82,7 +112,8 @@ class DecisionRecord:
     made writable by `tagged.tag_non_finite`. truncated: ids of questions whose model did not read the whole
     state; written only if there are any. effects: empty unless accepted. idempotency_key: the claimed key, or
     one derived from it. decided_at: given by the caller from the record, never a worker's clock; kept in
-    milliseconds. ticket: for review, and in dispatch if a setting asks; None leaves it out.
+    milliseconds. ticket: for review, and in dispatch if a setting asks; None leaves it out. settled: where a person
+    decided, whose labels `selected` has then; probabilities and answers are the model's all the same.
     Raises ValueError for a contradiction: effects without acceptance, labels unsorted, a time without zone.
     """
 
@@ -102,6 +133,7 @@ class DecisionRecord:
     coordinate: Coordinate
     decided_at: datetime
     ticket: Mapping[str, JsonValue] | None = None
+    settled: SettledByPerson | None = None
 
     def __post_init__(self) -> None:
         if self.effects and self.verdict.status is not Status.ACCEPT:
@@ -140,6 +172,8 @@ class DecisionRecord:
         }
         if self.ticket is not None:
             record["ticket"] = dict(self.ticket)
+        if self.settled is not None:
+            record["settled"] = self.settled.to_json()
         return record
 
     def encode(self) -> bytes:
@@ -169,6 +203,17 @@ class ModelDocument(TypedDict):
     hash: str
 
 
+@with_config(IGNORE_UNKNOWN)
+class SettledByPersonDocument(TypedDict):
+    settlement: str
+    by: str
+    at: Moment
+    review: CoordinateDocument
+    review_sha256: str
+    reviewed: VerdictDocument
+    selected: list[str]
+
+
 @with_config(ConfigDict(extra="ignore", strict=True, title="decision/1"))
 class DecisionDocument(TypedDict):
     """A decision record on the wire. Unknown fields are ignored at every level."""
@@ -193,6 +238,7 @@ class DecisionDocument(TypedDict):
     coordinate: CoordinateDocument
     decided_at: Moment
     ticket: NotRequired[dict[str, Any]]
+    settled: NotRequired[Annotated[SettledByPersonDocument, Field(description="where a person decided")]]
 
 
 @cache
@@ -224,6 +270,19 @@ def _made(checked: DecisionDocument) -> DecisionRecord:
         coordinate=Coordinate(**checked["coordinate"]),
         decided_at=parse_rfc3339(checked["decided_at"]),
         ticket=checked.get("ticket"),
+        settled=_settled(checked["settled"]) if "settled" in checked else None,
+    )
+
+
+def _settled(checked: SettledByPersonDocument) -> SettledByPerson:
+    return SettledByPerson(
+        settlement=checked["settlement"],
+        by=checked["by"],
+        at=parse_rfc3339(checked["at"]),
+        review=Coordinate(**checked["review"]),
+        review_sha256=checked["review_sha256"],
+        reviewed=read_verdict(checked["reviewed"]),
+        selected=tuple(checked["selected"]),
     )
 
 

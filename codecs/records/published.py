@@ -21,6 +21,8 @@ from ticketgate.codecs.records.decision import DECISION_SCHEMA, DecisionDocument
 from ticketgate.codecs.records.effect_receipt import EffectReceiptDocument
 from ticketgate.codecs.records.proposal import PROPOSAL_SCHEMA, ProposalDocument
 from ticketgate.codecs.records.receipt import RECEIPT_SCHEMA, DecisionReceiptDocument
+from ticketgate.codecs.records.settled import SETTLED_SCHEMA, SettledDocument
+from ticketgate.codecs.records.settlement import SETTLEMENT_SCHEMA, SettlementDocument
 from ticketgate.codecs.records.ticket import TICKET_SCHEMA, TicketDocument
 
 __all__ = ["json_schema", "schema_files", "write_schemas"]
@@ -35,6 +37,8 @@ _DOCUMENTS: dict[str, Any] = {
     PROPOSAL_SCHEMA: ProposalDocument,
     CASE_DECISION_SCHEMA: CaseDecisionDocument,
     RECEIPT_SCHEMA: ReceiptDocument,
+    SETTLEMENT_SCHEMA: SettlementDocument,
+    SETTLED_SCHEMA: SettledDocument,
 }
 
 

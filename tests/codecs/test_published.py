@@ -20,6 +20,8 @@ from ticketgate.codecs import (
     read_decision,
     read_proposal,
     read_receipt,
+    read_settled,
+    read_settlement,
     read_ticket,
 )
 from ticketgate.codecs.records.published import schema_files, write_schemas
@@ -40,6 +42,8 @@ READERS: dict[str, Callable[[JsonValue], Written | Malformed]] = {
     "proposal": read_proposal,
     "case-decision": read_case_decision,
     "receipt": read_receipt,
+    "settlement": read_settlement,
+    "settled": read_settled,
 }
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 import jwt
 from jwt.api_jws import PyJWS
 from ticketgate.agents.funnel.evidence import CLOCK_SKEW_S, Authority, EvidenceUnreadable, World
+from ticketgate.agents.funnel.lookups.algorithms import key_fits
 from ticketgate.agents.funnel.lookups.reading import authority_of, world_of
 from ticketgate.agents.funnel.values import plain
 from ticketgate.codecs.records.proposal import Proposal
@@ -47,7 +48,7 @@ class SignedRecords:
             if name not in available:
                 raise UnusableKey(f"{name} needs cryptography; pip install 'ticketgate[signed]'")
         for key in self.keys:
-            if not any(_fits(key, name) for name in self.algorithms):
+            if not any(key_fits(key, name) for name in self.algorithms):
                 raise UnusableKey(f"a key is too short or not one for {', '.join(self.algorithms)}")
 
     async def read(self, text: str, proposal: Proposal) -> Mapping[str, JsonValue]:
@@ -140,14 +141,6 @@ def _check_times(claims: Mapping[str, JsonValue], at: float, max_lifetime_s: flo
         raise EvidenceUnreadable("expired: exp")
     if "nbf" in claims and _seconds(claims, "nbf") > at + CLOCK_SKEW_S:
         raise EvidenceUnreadable("not yet valid: nbf")
-
-
-def _fits(key: bytes, algorithm: str) -> bool:
-    of = PyJWS().get_algorithm_by_name(algorithm)
-    try:
-        return of.check_key_length(of.prepare_key(key)) is None
-    except (jwt.PyJWTError, ValueError, TypeError):
-        return False
 
 
 def _claim(claims: Mapping[str, JsonValue], name: str) -> JsonValue:
