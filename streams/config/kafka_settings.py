@@ -6,10 +6,10 @@ is looked at when a connection is opened (connection.py).
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from ticketgate.streams.config.addresses import OptionalPath, Servers
 
 Security = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 Sasl = Literal["plain", "scram-sha-256", "scram-sha-512"]
@@ -29,20 +29,20 @@ class KafkaSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
-    kafka: str = Field(
+    kafka: Servers = Field(
         "127.0.0.1:9092", description="Kafka bootstrap servers, comma-separated host:port", min_length=1
     )
     kafka_security: Security = Field(
         "plaintext",
         description="what the brokers' listener speaks: plaintext, ssl, sasl_plaintext or sasl_ssl",
     )
-    kafka_ca: Path | None = Field(
+    kafka_ca: OptionalPath = Field(
         None, description="PEM file of the CAs that may sign brokers' certificates; unset, the system's"
     )
-    kafka_certificate: Path | None = Field(
+    kafka_certificate: OptionalPath = Field(
         None, description="PEM file of the client's certificate and its chain, for brokers that ask for one"
     )
-    kafka_key: Path | None = Field(None, description="PEM file of the client certificate's private key")
+    kafka_key: OptionalPath = Field(None, description="PEM file of the client certificate's private key")
     kafka_key_password: Key | None = Field(
         None, description="password of the private key's file, if it has one", min_length=1
     )

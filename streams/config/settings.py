@@ -22,7 +22,9 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from ticketgate.streams.config.addresses import Bind, OptionalPath, RedisUrl, ScorerName
 from ticketgate.streams.config.kafka_settings import KafkaSettings, Key
+from ticketgate.streams.config.kubernetes import is_service_variable
 from ticketgate.streams.config.setting_kinds import Duration, Keys, Roles, SettingsError, show_duration
 
 PREFIX = "TICKETGATE_"
@@ -38,7 +40,7 @@ Guarantee = Literal["exactly_once", "at_least_once"]
 class Settings(KafkaSettings):
     """The settings of one process. Frozen; durations are `timedelta`, sizes bytes, paths relative to the process."""
 
-    redis: SecretStr = Field(
+    redis: RedisUrl = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
         description="URL of the Redis or Valkey that holds the claims; redis+sentinel://… for Sentinels",
     )
@@ -53,20 +55,20 @@ class Settings(KafkaSettings):
         description="what a worker does, comma-separated: decide (on tickets), propose (judge proposed calls),"
         " effects (carry out what was accepted)",
     )
-    funnel: Path | None = Field(
+    funnel: OptionalPath = Field(
         None, description="funnel file (TOML): catalogue, look-ups, and who carries out which effect"
     )
-    policy: Path | None = Field(None, description="policy file (TOML or JSON)")
+    policy: OptionalPath = Field(None, description="policy file (TOML or JSON)")
     policy_poll: Duration = Field(
         timedelta(seconds=2),
         description="how often a worker looks whether the policy file has changed; SIGHUP makes it look at once",
         gt=timedelta(0),
     )
-    scorer: str = Field(
+    scorer: ScorerName = Field(
         "onnx",
         description="who answers: onnx, fixed:PATH for given answers, or remote:URL for a System One server",
     )
-    model: Path | None = Field(
+    model: OptionalPath = Field(
         None, description="model folder of the onnx scorer; unset, the model that comes along"
     )
     scorer_key: Key | None = Field(None, description="key that is sent to the remote scorer")
@@ -106,8 +108,11 @@ class Settings(KafkaSettings):
         timedelta(days=2),
         description="how late a producer may send a ticket again and still have it suppressed",
     )
+    # A topic that nobody set up has Kafka's own defaults: records for 7 days, in segments of 7 days, so that one can be
+    # read for 14. With the duplicate_horizon of 2 that is 16, and one day more for clocks and for the minutes between
+    # a broker's looks.
     claim_ttl: Duration = Field(
-        timedelta(days=14), description="how long a claim on an idempotency key lives"
+        timedelta(days=17), description="how long a claim on an idempotency key lives"
     )
 
     batch_size: int = Field(64, description="most tickets that one transaction takes", ge=1, le=10_000)
@@ -158,7 +163,7 @@ class Settings(KafkaSettings):
         le=timedelta(minutes=3),
     )
 
-    web_bind: str = Field("127.0.0.1", description="address of the web port")
+    web_bind: Bind = Field("127.0.0.1", description="address of the web port")
     web_port: int = Field(
         6066,
         description="web port: /v1/systemone /v1/models /healthz /readyz /metrics; 0 takes a free one",
@@ -244,7 +249,9 @@ def load_settings(
     given = {
         variable.removeprefix(PREFIX).lower(): value
         for variable, value in environment.items()
-        if variable.startswith(PREFIX) and variable not in OTHER_VARIABLES
+        if variable.startswith(PREFIX)
+        and variable not in OTHER_VARIABLES
+        and not is_service_variable(variable.removeprefix(PREFIX), value)
     }
     take(given, "environment", lambda name: f"{PREFIX}{name.upper()}")
     take(

@@ -25,7 +25,7 @@ def test_every_setting_has_a_name_a_value_a_source_and_a_meaning(
     assert list(rows) == [f"TICKETGATE_{name.upper()}" for name in Settings.model_fields]
     assert rows["TICKETGATE_WEB_PORT"] == (7000, str(file))
     assert rows["TICKETGATE_GROUP"] == ("from-environment", "environment")
-    assert rows["TICKETGATE_CLAIM_TTL"] == ("14d", "default")
+    assert rows["TICKETGATE_CLAIM_TTL"] == ("17d", "default")
     assert rows["TICKETGATE_POLICY"] == (None, "default")
     assert all(row["meaning"] for row in ran.lines[0])
     assert f"TICKETGATE_CONFIG names the file {file}" in ticketgate("settings").err

@@ -54,7 +54,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="addresses are looked at by who connects, long after and with tracebacks")
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_an_address_that_cannot_be_right_is_one_line_that_names_the_setting(name: str, value: str) -> None:
     with pytest.raises(SettingsError) as refused:
@@ -95,7 +94,6 @@ def test_an_address_that_can_be_right_is_taken(name: str, value: str) -> None:
     load_settings(environment={f"TICKETGATE_{name}": value})
 
 
-@pytest.mark.xfail(strict=True, reason="an empty path is the working directory")
 @pytest.mark.parametrize("name", ["MODEL", "POLICY", "FUNNEL", "KAFKA_CA"])
 def test_an_empty_path_is_unset(name: str) -> None:
     loaded = load_settings(environment={f"TICKETGATE_{name}": ""})
@@ -126,7 +124,6 @@ def service_variables(draw: st.DrawFn) -> dict[str, str]:
     }
 
 
-@pytest.mark.xfail(strict=True, reason="a Service of our name keeps every worker of its namespace from starting")
 @given(service_variables())
 def test_what_kubernetes_says_of_services_is_no_setting(variables: dict[str, str]) -> None:
     loaded = load_settings(environment={**variables, "TICKETGATE_GROUP": "mine"})
@@ -155,7 +152,6 @@ def test_a_web_port_is_still_a_setting() -> None:
     assert load_settings(environment={"TICKETGATE_WEB_PORT": "6067"}).settings.web_port == 6067
 
 
-@pytest.mark.xfail(strict=True, reason="claims live 14 days, and records of Kafka's own defaults come again for 16")
 @pytest.mark.parametrize("role", ["decide", "propose"])
 def test_claims_outlive_what_a_topic_of_kafkas_own_defaults_keeps(role: str) -> None:
     week_ms = str(round(timedelta(days=7).total_seconds() * 1000))
@@ -164,5 +160,3 @@ def test_claims_outlive_what_a_topic_of_kafkas_own_defaults_keeps(role: str) -> 
         role_terms(role, Settings()),  # type: ignore[arg-type]
         {"retention.ms": week_ms, "segment.ms": week_ms},
     )
-
-

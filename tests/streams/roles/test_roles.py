@@ -10,8 +10,8 @@ from ticketgate.streams.config.settings import load_settings
 from ticketgate.streams.lane.opening.conditions import check_retention
 
 DAY_MS = 86_400_000
-# With claims of 14 days and a horizon of 2; dispatch is kept for 30 days and a segment of 1.
-LONGEST_DAYS: list[tuple[Role, int]] = [("decide", 12), ("propose", 12), ("effects", 31)]
+# With claims of 17 days and a horizon of 2; dispatch is kept for 30 days and a segment of 1.
+LONGEST_DAYS: list[tuple[Role, int]] = [("decide", 15), ("propose", 15), ("effects", 31)]
 
 
 def terms(role: Role) -> RoleTerms:
