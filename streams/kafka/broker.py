@@ -6,7 +6,7 @@ See ARCHITECTURE.md#delivery.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,8 @@ from typing import Any
 from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from ticketgate.streams.config.setting_kinds import SettingsError
+from ticketgate.streams.kafka.advertised import Advertised, find_dead
 from ticketgate.streams.kafka.connection import KafkaConnection
 from ticketgate.streams.kafka.internals import client_of_admin, told_versions
 from ticketgate.streams.kafka.refusals import find_refusal
@@ -70,13 +72,41 @@ async def admin_client(connection: KafkaConnection) -> AsyncIterator[AIOKafkaAdm
         try:
             async with asyncio.timeout(REACH_TIMEOUT_S):
                 await client.start()
+                # It has asked a bootstrap server so far; all else goes to where the brokers say they are.
+                if not await _reaches_any(client):
+                    raise kafka.NodeNotReadyError("none of the brokers is where they say")
         except (kafka.KafkaError, TimeoutError, OSError) as err:
-            if refused := await find_refusal(connection):
-                raise refused from err
-            raise unreachable(connection, err) from err
+            raise await why_not_reached(connection, err) from err
         yield client
     finally:
         await client.close()
+
+
+async def _reaches_any(client: AIOKafkaAdminClient) -> bool:
+    plain = client_of_admin(client)
+    for each in plain.cluster.brokers():
+        if await plain.ready(each.nodeId):
+            return True
+    return not plain.cluster.brokers()
+
+
+async def why_not_reached(connection: KafkaConnection, err: BaseException) -> SettingsError | Unreachable:
+    """What a broker's error says of reaching it, once it was asked why: it lets nobody in, or leads elsewhere."""
+    if refused := await find_refusal(connection):
+        return refused
+    if isinstance(err, _SILENCE) and (dead := await find_dead(connection)):
+        return misled(*dead)
+    return unreachable(connection, err)
+
+
+def misled(server: str, brokers: Sequence[Advertised]) -> Unreachable:
+    """What is said where a broker sends its clients to addresses at which nobody is reached."""
+    named = ", ".join(f"{each} ({each.fault})" for each in brokers if each.fault)
+    return Unreachable(
+        "TICKETGATE_KAFKA",
+        f"the broker at {server} answers, and sends its clients to {named}, where nobody is reached",
+        "set the broker's advertised.listeners to an address that this machine reaches, or name its other listener",
+    )
 
 
 def unreachable(connection: KafkaConnection, err: BaseException) -> Unreachable:

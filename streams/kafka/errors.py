@@ -5,16 +5,15 @@ from __future__ import annotations
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import InvalidReplicationFactorError, KafkaConnectionError, KafkaError
 from ticketgate.streams.config.usage import CommandError
-from ticketgate.streams.kafka.broker import unreachable
+from ticketgate.streams.kafka.broker import why_not_reached
 from ticketgate.streams.kafka.connection import KafkaConnection
-from ticketgate.streams.kafka.refusals import find_refusal
 from ticketgate.streams.kafka.topics import missing_topics
 
 
 async def explain(err: KafkaError, connection: KafkaConnection) -> Exception:
     """What a person can do about a broker's error."""
     if err.retriable or isinstance(err, KafkaConnectionError):
-        return await find_refusal(connection) or unreachable(connection, err)
+        return await why_not_reached(connection, err)
     if isinstance(err, InvalidReplicationFactorError):
         return CommandError(
             f"TICKETGATE_REPLICATION: {' '.join(str(err).split())}; set it to at most the number of brokers"

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Iterator
-from typing import Any
 
 from aiokafka import errors as kafka
-from aiokafka.conn import AIOKafkaConnection, collect_hosts, create_conn
-from aiokafka.protocol.metadata import MetadataRequest
+from aiokafka.conn import collect_hosts
 from ticketgate.streams.config.setting_kinds import SettingsError
+from ticketgate.streams.kafka.advertised import brokers_known_at
 from ticketgate.streams.kafka.connection import KafkaConnection
 
 # Brokers that are there refuse within a second; what is silent for longer is away.
@@ -56,22 +55,12 @@ async def _ask_all(connection: KafkaConnection) -> KafkaRefused | None:
         asked.add((host, port))
         try:
             # A broker gives itself other names than the bootstrap servers', and its certificate may lack those.
-            waiting += await _brokers_known_at(host, port, connection)
+            known = await brokers_known_at(host, port, connection.access(), timeout_s=ASK_TIMEOUT_S)
+            waiting += [(host, port) for _, host, port in known]
         except (kafka.KafkaError, OSError, ValueError, AssertionError) as err:
             if refused := _explain(err, f"{host}:{port}", connection):
                 return refused
     return None
-
-
-async def _brokers_known_at(host: str, port: int, connection: KafkaConnection) -> list[tuple[str, int]]:
-    conn: AIOKafkaConnection = await create_conn(
-        host, port, request_timeout_ms=round(ASK_TIMEOUT_S * 1000), **connection.access()
-    )
-    try:
-        metadata: Any = await conn.send(MetadataRequest([]))
-        return [(broker[1], broker[2]) for broker in metadata.brokers]
-    finally:
-        conn.close()
 
 
 def _explain(err: BaseException, where: str, connection: KafkaConnection) -> KafkaRefused | None:

@@ -18,10 +18,9 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.streams.config.settings import Settings
-from ticketgate.streams.kafka.broker import Unreachable, admin_client, unreachable
+from ticketgate.streams.kafka.broker import Unreachable, admin_client, why_not_reached
 from ticketgate.streams.kafka.connection import KafkaConnection, connection_of
 from ticketgate.streams.kafka.reading.salvage import Gap, UnreadableBatch, poll
-from ticketgate.streams.kafka.refusals import find_refusal
 from ticketgate.streams.kafka.topics import missing_topics
 
 Progress = Callable[[str, int, int], None]
@@ -165,9 +164,7 @@ async def broker_errors(connection: KafkaConnection) -> AsyncIterator[None]:
     try:
         yield
     except (KafkaError, TimeoutError, OSError) as err:
-        if refused := await find_refusal(connection):
-            raise refused from err
-        raise unreachable(connection, err) from err
+        raise await why_not_reached(connection, err) from err
 
 
 async def close(consumer: AIOKafkaConsumer) -> None:

@@ -40,9 +40,6 @@ def misleading() -> Iterator[Kafka]:
         ("worker", "--policy", str(SAMPLE_POLICY)),
     ],
 )
-@pytest.mark.xfail(
-    strict=True, reason="clients go where they are sent, and say that no broker answers, or trace back"
-)
 def test_the_dead_address_that_a_broker_advertises_is_named_in_one_line(
     misleading: Kafka,
     valkey: Valkey,
