@@ -98,14 +98,23 @@ async def bind_identity(redis: Redis, keys: Keys, identity: Mapping[str, str]) -
             pipeline.hsetnx(keys.identity, name, value)
         pipeline.hgetall(keys.identity)
         found = {name.decode(): value.decode() for name, value in (await pipeline.execute())[-1].items()}
-    different = [name for name, value in identity.items() if found[name] != value]
-    if different:
-        said = ", ".join(f"{name} {found[name]!r}, not {identity[name]!r}" for name in different)
-        raise ConditionFailed(
-            f"namespace {keys.namespace!r} belongs to {said}",
-            "set it back, or set TICKETGATE_NAMESPACE and TICKETGATE_GROUP to names never used (every ticket is then"
-            " decided anew)",
-        )
+    if fault := identity_fault(keys, found, identity):
+        raise fault
+
+
+def identity_fault(
+    keys: Keys, found: Mapping[str, str], identity: Mapping[str, str]
+) -> ConditionFailed | None:
+    """Why the namespace is not this deployment's; what it is not bound to yet, it may be."""
+    different = [name for name, value in identity.items() if found.get(name, value) != value]
+    if not different:
+        return None
+    said = ", ".join(f"{name} {found[name]!r}, not {identity[name]!r}" for name in different)
+    return ConditionFailed(
+        f"namespace {keys.namespace!r} belongs to {said}",
+        "set it back, or set TICKETGATE_NAMESPACE and TICKETGATE_GROUP to names never used (every ticket is then"
+        " decided anew)",
+    )
 
 
 async def _fsync(redis: Redis) -> str:

@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": ("running.demo", "Stream sample tickets through a gate on this machine."),
     "worker": ("running.worker", "Run one worker process."),
     "topics": ("running.topics", "Create the topics that the settings name."),
+    "doctor": ("running.doctor", "Look at all that a worker needs, and say what mends it."),
     "settings": ("running.settings", "Show every setting, its value, source and meaning."),
     "produce": ("records.produce", "Send records from a JSON lines file."),
     "consume": ("records.consume", "Print a topic's committed records as JSON lines."),

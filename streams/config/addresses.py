@@ -144,7 +144,7 @@ def _require_options(url: str) -> None:
     from redis.asyncio.connection import ConnectionPool
 
     try:
-        ConnectionPool.from_url(url).make_connection()
+        ConnectionPool.from_url(url).make_connection()  # type: ignore[no-untyped-call]
     except TypeError as err:
         named = re.search(r"argument '([a-z_]{1,40})'", str(err))
         raise ValueError(f"has an option {named[1] if named else 'that'} the client does not know") from None

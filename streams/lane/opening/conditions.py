@@ -10,28 +10,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
 
 from aiokafka.admin import AIOKafkaAdminClient
 from redis.asyncio import Redis
-from ticketgate.store.conditions import ConditionFailed, bind_identity, check_server, identity_of
+from ticketgate.store.conditions import bind_identity, check_server, identity_of
 from ticketgate.store.keys import Keys
 from ticketgate.store.sentinel import SentinelUrl
 from ticketgate.streams.config.role_terms import RoleTerms, role_terms
-from ticketgate.streams.config.setting_kinds import Role, show_duration
+from ticketgate.streams.config.setting_kinds import Role
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.kafka.broker import admin_client, describe, describe_broker
 from ticketgate.streams.kafka.connection import connection_of
-from ticketgate.streams.kafka.topics import missing_topics, topic_config
 from ticketgate.streams.kafka.verification import check_verification
 from ticketgate.streams.lane.opening.handover import HandOver
-from ticketgate.streams.lane.opening.vouching import find_cut, why_not
+from ticketgate.streams.lane.opening.topic_faults import TORN, broker_fault, topic_faults, vouching_faults
 
 log = logging.getLogger(__name__)
 
 # All lanes open together after a rebalance; what held a moment ago is not asked again for each of them.
 MEMORY_S = 5.0
-LARGEST_BATCH = ("max.message.bytes", "segment.bytes")
 
 
 class Conditions:
@@ -67,17 +64,11 @@ class Conditions:
     async def _check_broker(self, client: AIOKafkaAdminClient, redis: Redis) -> None:
         settings = self._settings
         broker = await describe(client)
-        if settings.guarantee == "exactly_once" and not broker.is_kafka_4:
-            raise ConditionFailed(
-                "the broker is not Apache Kafka 4.0 or newer, and exactly_once cannot be kept",
-                "use one that is, or set TICKETGATE_GUARANTEE=at_least_once",
-            )
+        if fault := broker_fault(broker, settings):
+            raise fault
         if settings.guarantee == "exactly_once" and broker.may_tear_transactions and not self._has_warned:
             self._has_warned = True
-            log.warning(
-                "the broker is Apache Kafka 4.3 or newer: unless KAFKA-20734 is mended in it, a transaction may be torn"
-                " apart when all replicas of a partition are down at once; use 4.0 to 4.2, or replication 3"
-            )
+            log.warning(TORN)
         if settings.guarantee == "exactly_once":
             await check_verification(client)
         identity = namespace_identity(settings, self._terms.role, cluster=broker.cluster)
@@ -102,75 +93,17 @@ class Conditions:
             )
 
     async def _check_topics(self, client: AIOKafkaAdminClient) -> None:
-        settings, source, outputs = self._settings, self._terms.source, self._terms.outputs
-        missing = await missing_topics(client, (source, *outputs))
-        if missing:
-            raise ConditionFailed(f"no topic {', '.join(missing)}", "run `ticketgate topics create`")
-        config = await topic_config(client, source)
-        limits = [await topic_config(client, name) for name in outputs]
-        if "compact" in config.get("cleanup.policy", "delete"):
-            raise ConditionFailed(
-                f"topic {source} is compacted, which drops records unread",
-                "set its cleanup.policy to delete",
-            )
-        if settings.guarantee == "exactly_once":
-            check_retention(self._terms, config)
-        # A batch of records has to fit into a file as well.
-        largest = min(
-            (int(limit[name]) for limit in limits for name in LARGEST_BATCH if name in limit), default=None
-        )
-        if largest is not None and settings.max_record_bytes > largest:
-            raise ConditionFailed(
-                f"TICKETGATE_MAX_RECORD_BYTES is {settings.max_record_bytes}, and an output topic takes {largest}",
-                f"set it to at most {largest}, or raise max.message.bytes (or segment.bytes) of the output topics",
-            )
+        for fault in await topic_faults(client, self._settings, self._terms):
+            raise fault
 
     async def _check_vouching(self, client: AIOKafkaAdminClient) -> None:
         """Whether the outputs could give back what Redis loses. Without that, at least once can still be kept."""
-        settings, terms = self._settings, self._terms
-        lives = min(terms.kept.lives, settings.outputs_retention)
-        try:
-            for name in terms.vouching:
-                config = await topic_config(client, name)
-                found = why_not(name, config, lives=lives, kept_what=terms.kept.what)
-                if found is not None:
-                    raise found
-            cut = await find_cut(connection_of(settings), terms.vouching, lives=lives)
-            if cut is not None:
-                raise ConditionFailed(
-                    f"the first records of {cut.topic}:{cut.partition} are gone, and were younger than"
-                    f" {terms.kept.what} live: those that Redis loses could not be restored from it",
-                    f"find out who deleted them; once the remaining are older than {show_duration(lives)} it heals,"
-                    " or take a new TICKETGATE_GROUP and TICKETGATE_NAMESPACE",
-                )
-        except ConditionFailed as err:
-            if settings.guarantee == "exactly_once":
-                raise
-            if err.what not in self._warned_of:
-                self._warned_of.add(err.what)
-                log.warning("%s", err)
-
-
-def check_retention(terms: RoleTerms, config: Mapping[str, str]) -> None:
-    """What keeps a record from taking effect twice must outlive every record that could. config: the source's.
-
-    Raises `ConditionFailed`."""
-    if "retention.ms" not in config:
-        return
-    source, kept, retention_ms = terms.source, terms.kept, int(config["retention.ms"])
-    if retention_ms < 0:
-        raise ConditionFailed(
-            f"topic {source} keeps records for ever, and {kept.what} do not live that long",
-            f"set its retention.ms, for example to {round(terms.retention.total_seconds() * 1000)}",
-        )
-    needed_ms = retention_ms + int(config.get("segment.ms", 0)) + kept.sent_again.total_seconds() * 1000
-    if kept.lives.total_seconds() * 1000 < needed_ms:
-        sent_again = " + TICKETGATE_DUPLICATE_HORIZON" if kept.sent_again else ""
-        raise ConditionFailed(
-            f"{kept.what} live {show_duration(kept.lives)}, and a record of {source} can come again for"
-            f" {needed_ms / 86_400_000:.1f} days (the topic's retention.ms + segment.ms{sent_again})",
-            f"raise {kept.lives_by}, which they live by, or shorten what they must outlive",
-        )
+        for fault in await vouching_faults(client, self._settings, self._terms):
+            if self._settings.guarantee == "exactly_once":
+                raise fault
+            if fault.what not in self._warned_of:
+                self._warned_of.add(fault.what)
+                log.warning("%s", fault)
 
 
 async def require_namespace(settings: Settings, redis: Redis, role: Role) -> None:

@@ -100,10 +100,10 @@ class HandOver:
         async with self._lock, self.client() as redis, asyncio.timeout(HAND_OVER_TIMEOUT_S):
             found = await self._look(redis)  # 1
             if found.known != found.id:
-                _refuse_rebuilding(found)
+                refuse_rebuilding(found)
                 await self._hand_over(redis, found, role)
                 found = await self._look(redis)
-            _refuse_flaws(found, _kind(role))
+            refuse_flaws(found, _kind(role))
             await self._require_store(redis)
             await self._guard.accept(found.id)
 
@@ -170,7 +170,8 @@ class HandOver:
             raise OtherStore(self._settings.group, here, self._store.current)
 
 
-def _refuse_rebuilding(found: Look) -> None:
+def refuse_rebuilding(found: Look) -> None:
+    """Raises `LaneRefusal` while a rebuild keeps the lanes closed."""
     if GAPS in found.flaws.values():
         raise LaneRefusal(
             "rebuilding",
@@ -185,7 +186,8 @@ def _refuse_rebuilding(found: Look) -> None:
         )
 
 
-def _refuse_flaws(found: Look, kind: Kind) -> None:
+def refuse_flaws(found: Look, kind: Kind) -> None:
+    """Raises `LaneRefusal` for what the server is known to have lost."""
     flaw = found.flaws.get(kind)
     if flaw is None:
         return
