@@ -16,12 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import (
-    Field,
-    SecretStr,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, SecretStr, ValidationError, model_validator
 from ticketgate.streams.config.addresses import Bind, OptionalPath, RedisUrl, ScorerName
 from ticketgate.streams.config.kafka_settings import KafkaSettings, Key
 from ticketgate.streams.config.kubernetes import is_service_variable
@@ -108,9 +103,8 @@ class Settings(KafkaSettings):
         timedelta(days=2),
         description="how late a producer may send a ticket again and still have it suppressed",
     )
-    # A topic that nobody set up has Kafka's own defaults: records for 7 days, in segments of 7 days, so that one can be
-    # read for 14. With the duplicate_horizon of 2 that is 16, and one day more for clocks and for the minutes between
-    # a broker's looks.
+    # A topic with Kafka's own defaults keeps records for 7 days in segments of 7, so one can be read for 14. With the
+    # duplicate_horizon of 2 that is 16; one day more is for clocks and the minutes between a broker's looks.
     claim_ttl: Duration = Field(
         timedelta(days=17), description="how long a claim on an idempotency key lives"
     )
