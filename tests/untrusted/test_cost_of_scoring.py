@@ -1,0 +1,87 @@
+"""What a model is not going to read is neither written out nor tokenised, in every contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ticketgate.agents.scoring import contracts
+from ticketgate.agents.scoring import tokens as tokens_module
+from ticketgate.agents.scoring.folder import load_folder
+from ticketgate.codecs.systemone.questions import read_questions
+from tokenizers import Tokenizer
+
+from ..agents.scoring.test_joint_contracts import BUILDERS
+
+NAMES = [*BUILDERS, "bi-encoder-head"]
+
+
+class Counting:
+    """A tokenizer that counts the characters that it is given."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.chars = 0
+
+    @classmethod
+    def from_str(cls, text: str) -> Counting:
+        return cls(Tokenizer.from_str(text))
+
+    def encode(self, *texts: str, **how: Any) -> Any:
+        self.chars += sum(map(len, texts))
+        return self._tokenizer.encode(*texts, **how)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("_tokenizer", "chars"):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._tokenizer, name, value)
+
+
+@pytest.fixture
+def opened(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Any, Counting]:
+    name = request.param
+    if name == "bi-encoder-head":
+        from ticketgate.agents.scoring import default_model_path
+
+        folder = load_folder(default_model_path())
+    else:
+        folder = load_folder(BUILDERS[name](tmp_path / "model"))
+    monkeypatch.setattr(tokens_module, "Tokenizer", Counting)
+    contract = contracts.open_contract(folder, threads=1)
+    return contract, contract._tokens._tokenizer  # type: ignore[attr-defined]  # whichever contract it is
+
+
+def about(state: Any, **question: Any) -> tuple[list[Any], Any]:
+    return [state], read_questions({"q": {"type": "noul", "instructions": "card"} | question})
+
+
+ASKED: dict[str, Callable[[Any], tuple[list[Any], Any]]] = {
+    "state": lambda value: about(value),
+    "instructions": lambda value: about("card", instructions=value),
+    "criteria": lambda value: about("card", criteria={"true": value}),
+    "options": lambda value: about(
+        "card", type="choice", instructions=value, criteria={"late": value, "angry": None, "calm": None}
+    ),
+}
+
+
+@pytest.mark.xfail(strict=True, reason="the whole text is tokenised")
+@pytest.mark.parametrize("opened", NAMES, indirect=True)
+@pytest.mark.parametrize("place", ["state"])
+def test_a_long_text_is_cut_before_it_is_tokenised(opened: tuple[Any, Counting], place: str) -> None:
+    contract, tokenizer = opened
+    states, questions = ASKED[place]("card " * 50_000)
+    tokenizer.chars = 0
+
+    (scores,) = contract.score(states, questions)
+
+    assert scores.truncated == {"q"}
+    assert tokenizer.chars < 250_000 / 5
