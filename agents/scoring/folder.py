@@ -5,6 +5,7 @@ says, and its bytes are held: what was hashed is what will run, whatever is writ
 What a contract needs beyond that (tensor names, its calibration) it checks itself when it opens.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +16,35 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from ticketgate.agents.scoring.scorer import ScorerError
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.systemone.questions import MAX_OPTIONS
-from ticketgate.codecs.values.strict import Malformed, canonical, decode
+from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, Malformed, canonical, decode
 
 MANIFEST = "manifest.json"
 
 _RESTORE = "restore the model folder, or set it to another one"
+
+
+# What a manifest may set of onnxruntime: how fast and how exactly it computes. Others write files, read folders or lift
+# limits.
+SessionEntry = Literal[
+    "session.disable_quant_qdq",
+    "session.disable_double_qdq_remover",
+    "session.disable_qdq_constant_folding",
+    "session.enable_quant_qdq_cleanup",
+    "session.qdqisint8allowed",
+    "session.disable_prepacking",
+    "session.disable_aot_function_inlining",
+    "session.dynamic_block_base",
+    "session.set_denormal_as_zero",
+    "session.intra_op.allow_spinning",
+    "session.inter_op.allow_spinning",
+]
+
+# Protobuf holds no larger graph.
+MAX_FILE_BYTES = 2**31
+MAX_FOLDER_BYTES = 2**32
+# Both are parsed whole, into many times their size.
+MAX_TOKENIZER_BYTES = 64 * 2**20
+MAX_CONFORMANCE_BYTES = 16 * 2**20
 
 
 class _Strict(BaseModel):
@@ -75,7 +100,7 @@ class Manifest(_Strict):
     template: dict[str, str]
     calibration: dict[str, dict[str, float]]
     limits: Limits
-    session: dict[str, str] = {}
+    session: dict[SessionEntry, Annotated[str, StringConstraints(pattern=r"^[0-9]{1,4}$")]] = {}
     conformance: str
     about: dict[str, JsonValue] = {}
 
@@ -97,6 +122,7 @@ class ModelFolder:
 def load_folder(path: Path) -> ModelFolder:
     """Read and check a model folder. Raises ScorerError, which names the file and what is wrong with it."""
     manifest = _read_manifest(path)
+    _require_sizes(path, manifest)
     content = {name: _read_file(path, name, entry) for name, entry in manifest.files.items()}
     needed = {
         **{f"graph {name}": graph.file for name, graph in manifest.graphs.items()},
@@ -115,7 +141,7 @@ def _read_manifest(path: Path) -> Manifest:
             path, "no such folder", remedy="set it to a model folder, or leave it out for the default"
         )
     try:
-        written = (path / MANIFEST).read_bytes()
+        written = _read(path / MANIFEST, DEFAULT_MAX_BYTES)
     except OSError as err:
         raise _refusal(path, f"cannot read {MANIFEST}: {err.strerror or err}") from err
     value = decode(written)
@@ -134,14 +160,45 @@ def _read_file(path: Path, name: str, entry: FileEntry) -> bytes:
     if not file.is_relative_to(folder):
         raise _refusal(path, f'{MANIFEST}: "{name}" lies outside the folder')
     try:
-        content = file.read_bytes()
+        content = _read(file, MAX_FILE_BYTES)
     except OSError as err:
         raise _refusal(path, f"cannot read {name}: {err.strerror or err}") from err
+    if len(content) > MAX_FILE_BYTES:
+        raise _refusal(path, f"{name} is larger than {MAX_FILE_BYTES} bytes")
     found = hashlib.sha256(content).hexdigest()
     if found != entry.sha256:
         size = "" if len(content) == entry.bytes else f" ({len(content)} bytes, not {entry.bytes})"
         raise _refusal(path, f"{name} has another sha256: expected {entry.sha256}, found {found}{size}")
+    if len(content) != entry.bytes:
+        raise _refusal(path, f"{name} has {len(content)} bytes, not {entry.bytes}")
     return content
+
+
+def _read(file: Path, most: int) -> bytes:
+    """At most `most` bytes and one. Raises OSError, also for what is no file: a pipe would never end."""
+    if not file.is_file():
+        file.stat()
+        raise OSError(0, "no regular file")
+    with file.open("rb") as opened:
+        return opened.read(most + 1)
+
+
+def _require_sizes(path: Path, manifest: Manifest) -> None:
+    """Before anything but the manifest is read. Raises ScorerError."""
+    limits = {
+        manifest.tokenizer.file: MAX_TOKENIZER_BYTES,
+        manifest.conformance: MAX_CONFORMANCE_BYTES,
+    }
+    for name, entry in manifest.files.items():
+        most = limits.get(name, MAX_FILE_BYTES)
+        if entry.bytes > most:
+            raise _refusal(path, f"{name} has {entry.bytes} bytes, more than the {most} that are read")
+        with contextlib.suppress(OSError):  # said where it is read
+            size = (path / name).stat().st_size
+            if size > most:
+                raise _refusal(path, f"{name} has {size} bytes, more than the {most} that are read")
+    if (total := sum(entry.bytes for entry in manifest.files.values())) > MAX_FOLDER_BYTES:
+        raise _refusal(path, f"its files have {total} bytes, more than the {MAX_FOLDER_BYTES} that are read")
 
 
 def _identity(manifest: Manifest) -> ModelRef:

@@ -1,7 +1,8 @@
 """One ONNX graph, opened and run by the names that its contract uses.
 
 Promise: the graph has every tensor that the contract asked for, and runs on the CPU with as many threads
-as it was given. Safe to run from several threads at once.
+as it was given. All its data are bytes that were hashed, and all its operators onnxruntime's own. Safe to run from
+several threads at once.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from onnxruntime.capi import (
     onnxruntime_pybind11_state as ort_errors,  # pyright: ignore[reportAttributeAccessIssue]  # compiled, no stubs
 )
 from ticketgate.agents.scoring.folder import Graph, ModelFolder
+from ticketgate.agents.scoring.graph_file import NotAGraph, read_reach
+from ticketgate.codecs.values.malformed import quote
 
 Array = NDArray[np.float32] | NDArray[np.int64]
 
@@ -120,18 +123,48 @@ def _dtypes(
 
 
 def _open(folder: ModelFolder, file: str, *, threads: int) -> onnxruntime.InferenceSession:
+    content = folder.content[file]
     options = onnxruntime.SessionOptions()
+    _give_external_data(folder, file, options)
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = _LOG_ERRORS
     # Waiting threads sleep: spinning would take the CPU from the worker's event loop beside them.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Only what was looked into is opened: of a graph in onnxruntime's own format nothing was.
+    options.add_session_config_entry("session.load_model_format", "ONNX")
     for key, value in folder.manifest.session.items():
         options.add_session_config_entry(key, value)
     try:
-        return onnxruntime.InferenceSession(folder.content[file], options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except ENGINE_ERRORS as err:
         raise folder.refusal(f"onnxruntime cannot open {file}: {' '.join(str(err).split())}") from err
+
+
+def _give_external_data(folder: ModelFolder, file: str, options: onnxruntime.SessionOptions) -> None:
+    """Hand over the bytes that were hashed of what the graph keeps in other files; refuse all else that it reaches."""
+    try:
+        reach = read_reach(folder.content[file])
+    except NotAGraph as err:
+        raise folder.refusal(f"onnxruntime cannot open {file}: {err}") from err
+    if reach.domains or reach.operators:
+        named = ", ".join(quote(name) for name in sorted({*reach.domains, *reach.operators}))
+        raise folder.refusal(
+            f"{file} has operators that are not onnxruntime's own: {named}",
+            remedy="export the model without custom operators",
+        )
+    names = sorted(reach.locations)
+    for name in names:
+        if name not in folder.content:
+            raise folder.refusal(
+                f"{file} keeps data in {quote(name)}, which is not in files",
+                remedy="list that file in the manifest with its sha256, or save the model in one file",
+            )
+    if names:
+        contents = [folder.content[name] for name in names]
+        options.add_external_initializers_from_files_in_memory(
+            names, contents, [len(each) for each in contents]
+        )
 
 
 def _listed(names: object) -> str:

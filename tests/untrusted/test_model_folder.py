@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,13 +13,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from onnx import helper
 from ticketgate.agents.scoring import ScorerError, open_scorer
+from ticketgate.agents.scoring.graph_file import NotAGraph, read_reach
 
 from ..agents.scoring.test_joint_contracts import pair
 from ..support import tiny
-
-pytestmark = pytest.mark.xfail(strict=True, reason="a folder reaches beyond what was hashed")
 
 
 @pytest.fixture
@@ -85,6 +87,17 @@ def test_external_data_that_were_hashed_are_read_from_those_bytes(
     open_scorer("onnx", model=folder)  # its conformance rows would fail with other weights
 
 
+def test_external_data_inside_a_graph_inside_a_node_are_seen(folder: Path) -> None:
+    model = tiny.pair_model()
+    inner = helper.make_graph([], "inner", [], [])
+    hidden = onnx.TensorProto(name="h", data_type=1, dims=[1], data_location=onnx.TensorProto.EXTERNAL)
+    hidden.external_data.add(key="location", value="h.bin")
+    inner.initializer.append(hidden)
+    model.graph.node.append(helper.make_node("If", ["c"], ["d"], then_branch=inner, else_branch=inner))
+
+    assert read_reach(model.SerializeToString()).locations == {"h.bin"}
+
+
 @pytest.mark.parametrize(
     "entry", ["session.collect_node_memory_stats_to_file", "session.load_model_format", "session.x"]
 )
@@ -111,9 +124,22 @@ def test_a_file_larger_than_the_manifest_says_is_refused_before_it_is_parsed(fol
     assert "tokenizer.json has 1073741824 bytes, more than the" in refusal(folder)
 
 
-@pytest.mark.xfail(strict=True, run=False, reason="waits for ever")
 def test_a_pipe_is_no_file(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
     os.mkfifo(folder / "tokenizer.json")
 
     assert "cannot read tokenizer.json: no regular file" in refusal(folder)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(content: bytes) -> None:
+    with contextlib.suppress(NotAGraph):
+        read_reach(content)
+
+
+@given(st.integers(0, 4000), st.integers(0, 255))
+def test_a_changed_byte_is_read_or_refused(place: int, byte: int) -> None:
+    content = bytearray(tiny.pair_model().SerializeToString())
+    content[place % len(content)] = byte
+    with contextlib.suppress(NotAGraph):
+        read_reach(bytes(content))
