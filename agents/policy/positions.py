@@ -12,12 +12,16 @@ from collections.abc import Mapping
 
 Path = tuple[str | int, ...]
 
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
 _INLINE_BLANK = re.compile(r"[ \t]*")
 # The longest forms first: ''' would otherwise read as an empty '' and a stray quote.
 _STRING = re.compile(
-    r'"""(?:\\.|[^\\])*?"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:\'{0,2})|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'', re.DOTALL
+    r'"""(?:[^"\\]++|\\.|"(?!""))*+"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:\'{0,2})|"(?:[^"\\\n]++|\\.)*+"|\'[^\'\n]*+\'',
+    re.DOTALL,
 )
+MOST_PLACES_ANYWAY = 4096
+CHARS_A_PLACE = 32
+
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SCALAR = re.compile(r"[^,\]}#\n]+")
 
@@ -56,6 +60,8 @@ class _Scan:
         self.text = text
         self.at = 0
         self.lines: dict[Path, int] = {}
+        # A place takes a hundred times as much as `1,` that stands there; messages about the first of them do.
+        self.most = MOST_PLACES_ANYWAY + len(text) // CHARS_A_PLACE
         self._counted_to, self._line = 0, 1
 
     def document(self) -> None:
@@ -157,7 +163,8 @@ class _Scan:
             self.take(",")
 
     def note(self, path: Path, line: int) -> None:
-        self.lines.setdefault(path, line)
+        if len(self.lines) < self.most:
+            self.lines.setdefault(path, line)
 
     def line(self) -> int:
         """The line of the present position; positions only grow, bar one key, so each newline counts once."""

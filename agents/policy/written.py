@@ -27,6 +27,7 @@ from ticketgate.agents.policy.document import (
 from ticketgate.agents.policy.errors import PolicyError, Problem, ProblemCode
 from ticketgate.agents.policy.positions import Path, line_of, locate
 from ticketgate.agents.policy.schema_file import FIELD, with_schema_questions
+from ticketgate.agents.policy.toml_limits import MOST_KEY_PARTS, long_key_line
 from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
 
 # A policy is a file that people wrote. A megabyte is a wrong path: a model, a log, a dump.
@@ -82,6 +83,9 @@ def _parsed(text: str, source: str) -> dict[str, JsonValue]:
             )
         # A JSON value that begins with a brace is an object.
         return value if isinstance(value, dict) else {}
+    if (line := long_key_line(text)) is not None:
+        what = f"a key with more than {MOST_KEY_PARTS} parts between dots"
+        raise PolicyError(source, [Problem(line, what, "write shorter keys")])
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as err:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from ticketgate.agents.scoring.render import render
+from ticketgate.agents.scoring.render import MOST_CHARS, render
 from ticketgate.codecs.systemone.questions import MAX_OPTIONS
 from ticketgate.codecs.values.malformed import quote
 from ticketgate.codecs.values.strict import JsonValue
@@ -76,7 +76,7 @@ def shortlist_choice(
         seen.add(label)
     if k >= len(labels):
         return Shortlist(tuple(labels), None, k, len(labels))
-    asked = render(state) if instructions is None else f"{render(instructions)}\n{render(state)}"
+    asked = render(state) if instructions is None else f"{render(instructions)[:MOST_CHARS]}\n{render(state)}"
     texts = [asked, *(label if text is None else f"{label}: {render(text)}" for label, text in options)]
     vectors = as_vectors(embed(texts), len(texts))
     cosines = _cosines(vectors[0], vectors[1:])

@@ -15,11 +15,14 @@ from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.answers import Answer, answer_json
 from ticketgate.codecs.systemone.questions import Question, QuestionError, read_questions
-from ticketgate.codecs.values.malformed import wrong_kind
+from ticketgate.codecs.values.malformed import MOST_REASONS, first_few, shorten, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue
 
 # A request has no id; a scorer that answers by id (`fixed:PATH`) finds it under this one.
 REQUEST_ID: Final = "request"
+
+# A fault names its question so far, and of a longer name no more.
+MOST_NAME_CHARS: Final = 256
 
 _MISSING: Final = ("Field required", "missing")
 
@@ -56,7 +59,7 @@ class AnswersUnusable(Exception):
     """The scorer's answers do not hold together, and none is returned. `reasons`: all of them."""
 
     def __init__(self, reasons: tuple[str, ...]) -> None:
-        super().__init__(f"the model's answers cannot be used: {'; '.join(reasons)}")
+        super().__init__(f"the model's answers cannot be used: {'; '.join(first_few(reasons))}")
         self.reasons = reasons
 
 
@@ -182,16 +185,24 @@ def _read_questions(fields: Mapping[str, JsonValue]) -> tuple[dict[str, Question
         return {}, [Fault(("body", "questions"), "must hold at least one question", "too_short")]
     questions: dict[str, Question] = {}
     faults: list[Fault] = []
+    more = 0
     for question_id, value in given.items():
         try:
             questions |= read_questions({question_id: value}, unknown_fields="ignore")
         except QuestionError as err:
-            faults.append(_question_fault(question_id, value, err))
+            if len(faults) < MOST_REASONS:
+                faults.append(_question_fault(question_id, value, err))
+            else:
+                more += 1
+    if more:
+        faults.append(
+            Fault(("body", "questions"), f"and {more} more questions cannot be asked", "value_error")
+        )
     return questions, faults
 
 
 def _question_fault(question_id: str, value: JsonValue, err: QuestionError) -> Fault:
-    place = ("body", "questions", question_id)
+    place = ("body", "questions", shorten(question_id, MOST_NAME_CHARS))
     if err.part is None:
         return Fault(place, err.reason, "value_error")
     if isinstance(value, dict) and err.part not in value and err.part != "instructions":

@@ -1,5 +1,7 @@
 """Texts to token ids, cut to the model's window and said so, and batches of even length.
 
+Text is cut before it is tokenised: a tokenizer takes some hundred bytes a token, and of a long text the model reads
+the first tokens alone. What was cut counts as truncated.
 Padding and truncation are ours: a tokenizer file that did either would do it unreported. What a ticket says is text:
 "[SEP]" or "[MASK]" in it are words, not the special tokens of that name, with which it could rewrite its question.
 A text of which too much is unknown to the model counts as truncated: other scripts, and words of over 100 characters,
@@ -9,6 +11,7 @@ are read as one unknown token each, and a decision on that would be one on text 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,12 @@ MAX_PADDED_TOKENS = 2048
 # are padding.
 LENGTH_SPAN = 16
 
+# Of a text so many characters a token of the window are tokenised, and four times as many as long as they do not fill
+# it; text that has fewer tokens than one in 64 characters is blanks, or encoded.
+FIRST_CHARS_A_TOKEN = 4
+MOST_CHARS_A_TOKEN = 64
+# A text is cut between words, so that those before the cut are read as ever; a longer word is cut within.
+MOST_WORD_CHARS = 256
 
 # The share of a text's characters, blanks aside, that may be unknown to the model before the text counts as truncated.
 # An emoji in a sentence is less; a line of Thai, or a ticket that is mostly one encoded string, is more.
@@ -42,6 +51,34 @@ class Tokens:
     types: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """One text of a pair, tokenised and cut to the window. unknown_chars: those of its `chars` that the model does not
+    know."""
+
+    ids: tuple[int, ...]
+    is_truncated: bool
+    unknown_chars: int
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class _PairLayout:
+    """The special tokens around a pair, as [CLS] first [SEP] second [SEP], and the types of all."""
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+    special_types: tuple[int, ...]
+    text_types: tuple[int, int]
+
+    def types(self, first: int, second: int) -> tuple[int, ...]:
+        """For a pair of so many tokens."""
+        begin, end = len(self.before), len(self.before) + len(self.between)
+        special, (left, right) = self.special_types, self.text_types
+        return (*special[:begin], *[left] * first, *special[begin:end], *[right] * second, *special[end:])
+
+
 class Tokenization:
     """Reads texts by the folder's tokenizer. Safe to use from several threads at once."""
 
@@ -56,40 +93,58 @@ class Tokenization:
         self._tokenizer.encode_special_tokens = True
         self._pad_id = entry.pad_id
         self.window = folder.manifest.limits.window
+        # More of a text need not be written: one character beyond what is tokenised says that there was more.
+        self.most_chars = self.window * MOST_CHARS_A_TOKEN + 1
         self._ending = self._special_tokens_at_the_end()
         self._unknown = self._unknown_id()
 
+    def require_pairs(self, folder: ModelFolder) -> None:
+        """Raises ScorerError if the tokenizer cannot read two texts as one sequence."""
+        try:
+            self._layout  # noqa: B018 - looked at for what it raises
+        except ValueError as err:
+            raise folder.refusal(f"{folder.manifest.tokenizer.file}: {err}") from err
+
     def read(self, text: str) -> Tokens:
         """The text's tokens. One that is too long loses its end, but keeps the closing special tokens."""
-        encoding = self._tokenizer.encode(text)
+        encoding, is_cut = self._encode(text, has_special=True)
         ids = encoding.ids
         if len(ids) <= self.window:
-            return Tokens(tuple(ids), is_truncated=self._is_unknown(encoding))
+            return Tokens(tuple(ids), is_truncated=is_cut or self._is_unknown(encoding))
         kept = self.window - len(self._ending)
         return Tokens((*ids[:kept], *self._ending), is_truncated=True)
 
     def read_words(self, text: str) -> Tokens:
-        """The text's tokens without special ones, however many."""
-        encoding = self._tokenizer.encode(text, add_special_tokens=False)
-        return Tokens(tuple(encoding.ids), is_truncated=self._is_unknown(encoding))
+        """The text's tokens without special ones, as many as the window has."""
+        encoding, is_cut = self._encode(text, has_special=False)
+        ids = encoding.ids
+        is_truncated = is_cut or len(ids) > self.window or self._is_unknown(encoding)
+        return Tokens(tuple(ids[: self.window]), is_truncated)
+
+    def begin(self, text: str) -> "Begun":
+        """One text of a pair, read once for all pairs that it stands in."""
+        encoding, is_cut = self._encode(text, has_special=False)
+        ids = encoding.ids
+        unknown, chars = self._unknown_chars(encoding)
+        return Begun(tuple(ids[: self.window]), is_cut or len(ids) > self.window, unknown, chars)
+
+    def pair(self, first: "Begun", second: "Begun") -> Tokens:
+        """Two texts as one sequence. If it is too long, `first` loses its end; if that is not enough, both do."""
+        layout = self._layout
+        room = self.window - len(layout.before) - len(layout.between) - len(layout.after)
+        kept = second.ids[: max(0, room)]
+        begin = first.ids[: max(0, room - len(kept))]
+        is_cut = len(begin) < len(first.ids) or len(kept) < len(second.ids)
+        is_unknown = first.unknown_chars + second.unknown_chars > MOST_UNKNOWN * (first.chars + second.chars)
+        return Tokens(
+            (*layout.before, *begin, *layout.between, *kept, *layout.after),
+            is_truncated=first.is_truncated or second.is_truncated or is_cut or is_unknown,
+            types=layout.types(len(begin), len(kept)),
+        )
 
     def read_pair(self, first: str, second: str) -> Tokens:
-        """Two texts as one sequence. If it is too long, `first` loses its end; if that is not enough, both do."""
-        encoding = self._tokenizer.encode(first, second)
-        is_truncated = self._is_unknown(encoding)
-        if (excess := len(encoding.ids) - self.window) > 0:
-            is_truncated = True
-            # Which token belongs to which text, None for the special ones.
-            sequences = encoding.sequence_ids
-            drop = _last(sequences, 0, excess)
-            drop |= _last(sequences, 1, excess - len(drop))
-            kept = [place for place in range(len(sequences)) if place not in drop]
-            return Tokens(
-                tuple(encoding.ids[place] for place in kept),
-                is_truncated,
-                tuple(encoding.type_ids[place] for place in kept),
-            )
-        return Tokens(tuple(encoding.ids), is_truncated, tuple(encoding.type_ids))
+        """`pair` of two texts that stand in no other."""
+        return self.pair(self.begin(first), self.begin(second))
 
     def token_id(self, token: str) -> int | None:
         """The id of a token of the vocabulary."""
@@ -106,15 +161,49 @@ class Tokenization:
             mask[row, : len(tokens.ids)] = 1
         return ids, mask
 
+    def _encode(self, text: str, *, has_special: bool) -> tuple[Any, bool]:
+        """The encoding of as much of the text as the window can hold, and whether that is less than all of it."""
+        most = self.window * FIRST_CHARS_A_TOKEN
+        while True:
+            part = _cut(text, most)
+            encoding = self._tokenizer.encode(part, add_special_tokens=has_special)
+            is_all = len(part) == len(text)
+            if is_all or len(encoding.ids) > self.window or most >= self.window * MOST_CHARS_A_TOKEN:
+                return encoding, not is_all
+            most *= 4
+
     def _is_unknown(self, encoding: Any) -> bool:
         """Whether more of the text than MOST_UNKNOWN is unknown to the model."""
         if self._unknown is None or self._unknown not in encoding.ids:
             return False
-        unknown = everything = 0
+        unknown, chars = self._unknown_chars(encoding)
+        return unknown > MOST_UNKNOWN * chars
+
+    def _unknown_chars(self, encoding: Any) -> tuple[int, int]:
+        """How many of the text's characters, blanks aside, are unknown to the model, and how many there are."""
+        unknown = chars = 0
         for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
-            everything += end - start
+            chars += end - start
             unknown += end - start if token == self._unknown else 0
-        return unknown > MOST_UNKNOWN * everything
+        return unknown, chars
+
+    @cached_property
+    def _layout(self) -> _PairLayout:
+        """How the tokenizer puts two texts together: seen by a pair, for it tells it in no other way."""
+        encoding = self._tokenizer.encode("a", "a")
+        ids, types, sequences = encoding.ids, encoding.type_ids, encoding.sequence_ids
+        first = [place for place, sequence in enumerate(sequences) if sequence == 0]
+        second = [place for place, sequence in enumerate(sequences) if sequence == 1]
+        if not first or not second or first[-1] > second[0]:
+            raise ValueError("the tokenizer puts no two texts one behind the other")
+        special = [place for place, sequence in enumerate(sequences) if sequence is None]
+        return _PairLayout(
+            before=tuple(ids[: first[0]]),
+            between=tuple(ids[first[-1] + 1 : second[0]]),
+            after=tuple(ids[second[-1] + 1 :]),
+            special_types=tuple(types[place] for place in special),
+            text_types=(types[first[0]], types[second[0]]),
+        )
 
     def _unknown_id(self) -> int | None:
         """The token that stands for what the vocabulary has not; a vocabulary of bytes needs none."""
@@ -133,10 +222,14 @@ class Tokenization:
         return tuple(encoding.ids[len(flags) - count :])
 
 
-def _last(sequences: Sequence[int | None], which: int, count: int) -> set[int]:
-    """The places of the last `count` tokens of one text."""
-    places = [place for place, sequence in enumerate(sequences) if sequence == which]
-    return set(places[max(0, len(places) - count) :]) if count > 0 else set()
+def _cut(text: str, most: int) -> str:
+    """The first `most` characters, less the word that would be cut in two."""
+    if len(text) <= most:
+        return text
+    for place in range(most, max(0, most - MOST_WORD_CHARS), -1):
+        if text[place].isspace():
+            return text[:place]
+    return text[:most]
 
 
 def even_batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -6,6 +6,7 @@ The call stays the text that the model wrote. Nothing here reads it: that is the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, Literal, NotRequired
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from ticketgate.codecs.records.request import Request, RequestDocument, Scalar, read_request
 from ticketgate.codecs.values.malformed import Malformed, wrong_kind
-from ticketgate.codecs.values.shape import FORBID_UNKNOWN, IGNORE_UNKNOWN, wrong_fields
+from ticketgate.codecs.values.shape import FORBID_UNKNOWN, IGNORE_UNKNOWN, few_unknown, wrong_fields
 from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, decode
 from ticketgate.codecs.values.versions import Versions
 from ticketgate.codecs.verdict import Stage
@@ -172,6 +173,9 @@ _HINTS = {
 }
 
 
+_INNER = {"model": ("id", "version"), "signed": ("authority", "world")}
+
+
 @cache
 def _proposal_check() -> TypeAdapter[_OuterDocument]:
     """Built at first use, as `codecs.ticket` says."""
@@ -182,7 +186,7 @@ def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
     faults: list[Malformed] = []
     checked: _OuterDocument | None = None
     try:
-        checked = _proposal_check().validate_python(record)
+        checked = _proposal_check().validate_python(_few_unknown(record))
     except ValidationError as err:
         faults.append(wrong_fields(err, record, _HINTS, unknown="not one of proposal/1"))
     request = read_request(record["request"]) if isinstance(record.get("request"), dict) else None
@@ -199,6 +203,15 @@ def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
         model=read_model(checked["model"]) if "model" in checked else None,
         signed=read_signed(checked.get("signed", {})),
     )
+
+
+def _few_unknown(record: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    inner = {
+        name: few_unknown(value, known)
+        for name, known in _INNER.items()
+        if isinstance(value := record.get(name), dict)
+    }
+    return few_unknown({**record, **inner}, _HINTS)  # type: ignore[dict-item]  # a dict where there was one
 
 
 def read_model(checked: _ModelFields) -> ProposerModel:

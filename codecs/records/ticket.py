@@ -17,7 +17,7 @@ from pydantic import (
     with_config,
 )
 from ticketgate.codecs.values.malformed import Malformed, wrong_kind
-from ticketgate.codecs.values.shape import wrong_fields
+from ticketgate.codecs.values.shape import few_unknown, wrong_fields
 from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, decode
 from ticketgate.codecs.values.times import require_rfc3339
 from ticketgate.codecs.values.versions import Versions
@@ -97,7 +97,7 @@ _HINTS = {
 
 def _read_version_1(record: dict[str, JsonValue]) -> Ticket | Malformed:
     try:
-        checked = _check().validate_python(record)
+        checked = _check().validate_python(few_unknown(record, _HINTS))
     except ValidationError as err:
         return wrong_fields(err, record, _HINTS, unknown="what is yours goes into attributes")
     return Ticket(

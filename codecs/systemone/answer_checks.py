@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping
 from typing import assert_never
 
-from ticketgate.codecs.systemone.answers import Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer
+from ticketgate.codecs.systemone.answers import _MAX_REASONS, Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
-from ticketgate.codecs.values.malformed import quote, wrong_kind
+from ticketgate.codecs.values.malformed import first_few, quote, wrong_kind
 
 # Servers such as Ardana round probabilities to four decimals, so each may be off by half of the last.
 ROUNDED_PROBABILITY = 0.5e-4
@@ -71,7 +71,7 @@ def check_answers(questions: Mapping[str, Question], raw: object) -> dict[str, A
     )
     if len(unasked) > _MAX_NAMED:
         reasons.append(f"{len(unasked) - _MAX_NAMED} more answered but not asked")
-    return tuple(reasons) if reasons else answers
+    return tuple(first_few(reasons, most=_MAX_REASONS)) if reasons else answers
 
 
 def _plain_noul(question: Question, raw: object) -> NoulAnswer | None:
@@ -159,6 +159,8 @@ def _distribution(what: str, labels: tuple[str, ...], raw: object) -> dict[str, 
     reasons: list[str] = []
     probabilities: dict[str, int | float] = {}
     for label in labels:
+        if len(reasons) > _MAX_NAMED:
+            return [*reasons[:_MAX_NAMED], f"and more of its {len(labels)} probabilities"]
         if label not in raw:
             reasons.append(f"no probability for {what} {quote(label)}")
             continue

@@ -29,6 +29,9 @@ __all__ = [
 # The reported choice must have the highest probability, exactly: rounding keeps order, so there is nothing
 # to tolerate. Equal highest probabilities allow any of them.
 
+# ... and a record as many as fit beside a ticket, however many questions went wrong.
+_MAX_REASONS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class NoulAnswer:

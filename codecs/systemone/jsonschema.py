@@ -21,7 +21,7 @@ from typing import Final
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.answers import Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
-from ticketgate.codecs.values.malformed import quote, wrong_kind
+from ticketgate.codecs.values.malformed import quote, shorten, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue, encode
 
 __all__ = [
@@ -57,7 +57,7 @@ class SchemaError(ValueError):
     """A schema that cannot be asked, or an answer that does not fit it. `name`: the property, None for the whole."""
 
     def __init__(self, name: str | None, reason: str) -> None:
-        super().__init__(f"the schema: {reason}" if name is None else f"properties.{name}: {reason}")
+        super().__init__(f"the schema: {reason}" if name is None else f"properties.{shorten(name)}: {reason}")
         self.name, self.reason = name, reason
 
 
@@ -139,7 +139,8 @@ def _read(schema: JsonValue) -> dict[str, _Property]:
         raise SchemaError(None, f"required must be an array, not {wrong_kind(required)}")
     for name in required:
         if not isinstance(name, str) or name not in properties:
-            raise SchemaError(str(name), "is required, and has no schema")
+            told = name if isinstance(name, str) else wrong_kind(name)
+            raise SchemaError(told, "is required, and has no schema")
     return {name: _property(name, each) for name, each in properties.items()}
 
 
@@ -170,7 +171,7 @@ def _unsupported(found: Mapping[str, JsonValue]) -> str:
         case None:
             return "needs a type, an enum or a const"
         case other:
-            return f"type {other!r} is not supported"
+            return f"type {_told(other)} is not supported"
 
 
 def _unwrapped(name: str, schema: JsonValue) -> tuple[dict[str, JsonValue], str | None]:
@@ -251,11 +252,11 @@ def _require_type(name: str, kind: JsonValue, values: list[JsonValue]) -> None:
     if kind is None:
         return
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise SchemaError(name, f"type {kind!r} has no values that can be listed")
+        raise SchemaError(name, f"type {_told(kind)} has no values that can be listed")
     for value in values:
         is_boolean = isinstance(value, bool)
         if not isinstance(value, _TYPES[kind]) or is_boolean != (kind == "boolean"):
-            raise SchemaError(name, f"value {_written(name, value)} is not of its type {kind}")
+            raise SchemaError(name, f"value {shorten(_written(name, value))} is not of its type {kind}")
 
 
 def _bounded(name: str, schema: Mapping[str, JsonValue], instructions: str) -> _Property:
@@ -278,6 +279,10 @@ def _bound(name: str, schema: Mapping[str, JsonValue], which: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1 != 0:
         raise SchemaError(name, f"{which} must be a whole number, not {wrong_kind(value)}")
     return int(value)
+
+
+def _told(kind: JsonValue) -> str:
+    return repr(shorten(kind)) if isinstance(kind, str) else wrong_kind(kind)
 
 
 def _written(name: str, value: JsonValue) -> str:

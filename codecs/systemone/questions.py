@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
-from ticketgate.codecs.values.malformed import quote, wrong_kind
+from ticketgate.codecs.values.malformed import first_few, quote, shorten, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue
 
 __all__ = [
@@ -181,7 +181,8 @@ def _noul(question_id: str, instructions: JsonValue, criteria: object) -> NoulQu
     if not isinstance(criteria, Mapping) or not set(criteria) <= {"true", "false"}:
         given = wrong_kind(criteria)
         if isinstance(criteria, Mapping):
-            given = "with " + ", ".join(quote(str(key)) for key in criteria if key not in ("true", "false"))
+            others = (quote(str(key)) for key in criteria if key not in ("true", "false"))
+            given = "with " + ", ".join(first_few(others, most=4))
         raise _wrong_criteria(
             question_id, f"noul criteria must be an object of true and false alone, not {given}"
         )
@@ -199,7 +200,7 @@ def _noul(question_id: str, instructions: JsonValue, criteria: object) -> NoulQu
 def _require_known_fields(question_id: str, value: Mapping[object, object]) -> None:
     for name in value:
         if name not in ("type", "instructions", "criteria"):
-            raise QuestionError(question_id, f"unknown field {quote(str(name))}", part=str(name))
+            raise QuestionError(question_id, f"unknown field {quote(str(name))}", part=shorten(str(name)))
 
 
 def _require_shortlist(question_id: str, value: object, shortlist: int) -> None:

@@ -6,16 +6,20 @@ on the input: a key of 256 KiB must not become a header of 256 KiB.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import orjson
 from ticketgate.codecs.verdict import Stage
 
-__all__ = ["Malformed", "quote", "shorten", "wrong_kind"]
+__all__ = ["Malformed", "first_few", "quote", "shorten", "wrong_kind"]
 
 # Long enough to recognise any key or number that a person would type, short enough for a header.
 QUOTE_CHARS = 64
+
+# Who mends one fault after the other needs no more at a time; a list as long as its document would outgrow it.
+MOST_REASONS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,14 @@ def quote(text: str) -> str:
     shown = text[:QUOTE_CHARS].encode("utf-8", "replace").decode("utf-8")
     quoted = orjson.dumps(shown).decode("utf-8")
     return quoted if len(text) <= QUOTE_CHARS else f'{quoted[:-1]}…" ({len(text)} characters)'
+
+
+def first_few(reasons: Iterable[str], *, most: int = MOST_REASONS) -> list[str]:
+    """The first `most` reasons, and how many more there are. Reasons are made as they are asked for."""
+    listed = iter(reasons)
+    found = list(islice(listed, most))
+    more = sum(1 for _ in listed)
+    return [*found, f"and {more} more"] if more else found
 
 
 def wrong_kind(value: object) -> str:

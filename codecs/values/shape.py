@@ -6,7 +6,7 @@ Schemas are made (`codecs.published`). Here pydantic's findings become our reaso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -15,7 +15,7 @@ from ticketgate.codecs.values.malformed import Malformed, quote, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.verdict import Stage
 
-__all__ = ["FORBID_UNKNOWN", "IGNORE_UNKNOWN", "read_written", "wrong_fields"]
+__all__ = ["FORBID_UNKNOWN", "IGNORE_UNKNOWN", "few_unknown", "read_written", "wrong_fields"]
 
 Document = TypeVar("Document")
 Record = TypeVar("Record")
@@ -27,9 +27,22 @@ IGNORE_UNKNOWN = ConfigDict(extra="ignore", strict=True)
 
 # All known fields can be wrong at once and each is named; unknown ones can be thousands.
 _MAX_NAMED = 24
+MOST_UNKNOWN = 32
 
 _LENGTHS = frozenset({"string_too_short", "string_too_long"})
 _VALUES = frozenset({"value_error", "literal_error", "enum", "greater_than_equal", "less_than_equal"})
+
+
+def few_unknown(record: Mapping[str, JsonValue], known: Container[str]) -> Mapping[str, JsonValue]:
+    """`record` with at most MOST_UNKNOWN fields that are not known: what pydantic says of each takes a hundred times
+    as much as the field."""
+    if len(record) <= MOST_UNKNOWN:
+        return record
+    unknown = [name for name in record if name not in known]
+    if len(unknown) <= MOST_UNKNOWN:
+        return record
+    kept = set(unknown[:MOST_UNKNOWN])
+    return {name: value for name, value in record.items() if name in known or name in kept}
 
 
 def read_written(
@@ -65,14 +78,15 @@ def wrong_fields(
     `must be {hint}`. unknown: what to do about a field that is not known; these are named last.
     The code is that of the first field named.
     """
+    hidden = sum(1 for name in record if name not in hints) - MOST_UNKNOWN
     found: dict[str, ErrorDetails] = {}
     for detail in error.errors(include_url=False, include_context=False):
         # A union reports each of its branches, a nested value all that is wrong in it: the first speaks for all.
         found.setdefault(str(detail["loc"][0]), detail)
     named = [name for name in hints if name in found] + [name for name in found if name not in hints]
     reasons = [_reason(found[name], record, hints, unknown) for name in named[:_MAX_NAMED]]
-    if len(named) > _MAX_NAMED:
-        reasons.append(f"and {len(named) - _MAX_NAMED} more")
+    if (more := len(named) - len(reasons) + max(0, hidden)) > 0:
+        reasons.append(f"and {more} more")
     return Malformed(Stage.SCHEMA, _code(found[named[0]]), "; ".join(reasons))
 
 

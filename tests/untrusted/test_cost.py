@@ -1,9 +1,9 @@
-"""No reader costs more than what it reads weighs: 16 bytes of memory a byte and 1 MB, and twice the work for twice it."""
+"""No reader costs more than what it reads weighs: 16 bytes of memory a byte and 1 MB, and linear work."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -120,7 +120,7 @@ READERS: dict[str, tuple[Callable[[bytes], object], Callable[[int], bytes]]] = {
     ),
     "schema, required": (
         schema,
-        lambda size: written({"type": "object", "properties": {"a": {"type": "boolean"}}, "required": [[0] * (size // 2)]}),
+        lambda size: written({"type": "object", "properties": {"a": {"const": 1}}, "required": [[0] * (size // 2)]}),
     ),
     "schema, a type": (
         schema,
@@ -129,24 +129,7 @@ READERS: dict[str, tuple[Callable[[bytes], object], Callable[[int], bytes]]] = {
 }  # fmt: skip
 
 
-COSTLY = {
-    "ticket, unknown fields", "proposal, wrong values", "proposal, wrong roles", "proposal, unknown fields",
-    "authority, wrong confirmations", "authority, unknown fields", "authority, unknown fields of a confirmation",
-    "authority, wrong tools", "world, wrong facts", "request, wrong questions",
-}  # fmt: skip
-LONG_WINDED = {
-    "request, wrong questions", "request, a long name", "request, criteria of a noul", "schema, required",
-    "schema, a type",
-}  # fmt: skip
-LONG_RENDERED = {"long key above leaves", "long keys inside each other", "long key above keys"}
-
-
-def marked(names: Iterable[str], failing: set[str]) -> list[Any]:
-    why = pytest.mark.xfail(strict=True, reason="costs more than it weighs")
-    return [pytest.param(name, marks=why if name in failing else ()) for name in names]
-
-
-@pytest.mark.parametrize("reader", marked(READERS, COSTLY))
+@pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("size", SIZES)
 def test_reading_costs_memory_in_proportion(reader: str, size: int) -> None:
     read, make = READERS[reader]
@@ -164,7 +147,7 @@ def test_twice_as_much_is_at_most_two_and_a_half_times_the_work(reader: str) -> 
     assert lines_run(lambda: read(twice)) <= 2.5 * lines_run(lambda: read(once)) + 200
 
 
-@pytest.mark.parametrize("reader", marked(READERS, LONG_WINDED))
+@pytest.mark.parametrize("reader", READERS)
 def test_what_is_said_of_it_is_short(reader: str) -> None:
     read, make = READERS[reader]
     found = read(make(SIZES[1]))
@@ -175,7 +158,7 @@ def test_what_is_said_of_it_is_short(reader: str) -> None:
         assert len(str(found)) < 16_000
 
 
-@pytest.mark.parametrize("shape", marked(SHAPES, LONG_RENDERED))
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("size", SIZES)
 def test_rendering_costs_memory_in_proportion(shape: str, size: int) -> None:
     value = SHAPES[shape](size)
@@ -183,7 +166,6 @@ def test_rendering_costs_memory_in_proportion(shape: str, size: int) -> None:
     assert peak_bytes(lambda: render(value)) <= allowed_bytes(len(written(value)))
 
 
-@pytest.mark.xfail(strict=True, reason="a reason for each of thousands of options")
 def test_answers_that_are_nothing_but_faults_are_told_shortly() -> None:
     asked = {f"q{n}": {"type": "choice", "criteria": {f"{c}": None for c in range(200)}} for n in range(60)}
     questions = read_questions(asked)
@@ -196,7 +178,6 @@ def test_answers_that_are_nothing_but_faults_are_told_shortly() -> None:
     assert peak_bytes(lambda: check_answers(questions, answers)) <= allowed_bytes(len(written(asked)))
 
 
-@pytest.mark.xfail(strict=True, run=False, reason="ends the process")
 def test_a_policy_of_dots_is_refused_before_it_is_read() -> None:
     with pytest.raises(PolicyError, match="parts between dots"):
         parse_policy("a." * 200_000 + "b = 1")

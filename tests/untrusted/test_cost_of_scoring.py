@@ -14,6 +14,8 @@ from ticketgate.codecs.systemone.questions import read_questions
 from tokenizers import Tokenizer
 
 from ..agents.scoring.test_joint_contracts import BUILDERS
+from ..support.cost import allowed_bytes, peak_bytes
+from ..support.shapes import SHAPES, written
 
 NAMES = [*BUILDERS, "bi-encoder-head"]
 
@@ -73,9 +75,8 @@ ASKED: dict[str, Callable[[Any], tuple[list[Any], Any]]] = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="the whole text is tokenised")
 @pytest.mark.parametrize("opened", NAMES, indirect=True)
-@pytest.mark.parametrize("place", ["state"])
+@pytest.mark.parametrize("place", ASKED)
 def test_a_long_text_is_cut_before_it_is_tokenised(opened: tuple[Any, Counting], place: str) -> None:
     contract, tokenizer = opened
     states, questions = ASKED[place]("card " * 50_000)
@@ -85,3 +86,38 @@ def test_a_long_text_is_cut_before_it_is_tokenised(opened: tuple[Any, Counting],
 
     assert scores.truncated == {"q"}
     assert tokenizer.chars < 250_000 / 5
+
+
+@pytest.mark.parametrize("opened", NAMES, indirect=True)
+@pytest.mark.parametrize("place", ASKED)
+@pytest.mark.parametrize(
+    "shape", ["long key above leaves", "long keys inside each other", "text", "small objects"]
+)
+def test_scoring_costs_memory_in_proportion(opened: tuple[Any, Counting], place: str, shape: str) -> None:
+    contract, _ = opened
+    value = SHAPES[shape](30_000)
+    states, questions = ASKED[place](value)
+
+    assert peak_bytes(lambda: contract.score(states, questions)) <= allowed_bytes(len(written(value)))
+
+
+@pytest.mark.parametrize("opened", ["pair-logit"], indirect=True)
+def test_instructions_are_not_written_out_again_for_each_option(opened: tuple[Any, Counting]) -> None:
+    contract, _ = opened
+    instructions = "card " * 6_000
+    states, questions = about(
+        "card", type="choice", instructions=instructions, criteria={f"o{n}": None for n in range(250)}
+    )
+
+    assert peak_bytes(lambda: contract.score(states, questions)) <= allowed_bytes(len(instructions))
+
+
+@pytest.mark.parametrize("opened", NAMES, indirect=True)
+def test_blanks_do_not_hide_what_stands_behind_them(opened: tuple[Any, Counting]) -> None:
+    contract, _ = opened
+
+    (near,) = contract.score(*about(" " * 500 + "card"))
+    (far,) = contract.score(*about(" " * 100_000 + "card"))
+
+    assert not near.truncated
+    assert far.truncated == {"q"}

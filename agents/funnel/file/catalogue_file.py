@@ -19,6 +19,7 @@ from ticketgate.agents.funnel.values import read_money
 from ticketgate.agents.policy.errors import PolicyError, Problem
 from ticketgate.agents.policy.positions import Path as Place
 from ticketgate.agents.policy.positions import line_of, locate
+from ticketgate.agents.policy.toml_limits import MOST_KEY_PARTS, long_key_line
 from ticketgate.codecs.values.strict import encode
 
 # The catalogues that come along, by name.
@@ -26,6 +27,8 @@ BUILT_IN = ("payments", "support")
 
 # What a funnel file has beside tools, and a catalogue never.
 _OF_FUNNEL_FILES = frozenset({"catalogue", "lookup", "providers"})
+
+MAX_CATALOGUE_BYTES = 2**20
 
 PAGE = "write it as agents/funnel/README.md shows"
 
@@ -39,7 +42,12 @@ def load_catalogue(name: str) -> Catalogue:
     try:
         if name in BUILT_IN:
             return parse_catalogue(example(f"{name}.toml"), source=f"{name}.toml")
-        return parse_catalogue(Path(name).read_bytes().decode("utf-8"), source=name)
+        with Path(name).open("rb") as file:
+            content = file.read(MAX_CATALOGUE_BYTES + 1)
+        if len(content) > MAX_CATALOGUE_BYTES:
+            what = f"larger than the {MAX_CATALOGUE_BYTES} bytes that a catalogue may have"
+            raise CatalogueError(name, [Problem(None, what, "name the catalogue's file")])
+        return parse_catalogue(content.decode("utf-8"), source=name)
     except OSError as err:
         what = f"the catalogue cannot be read: {err.strerror or err}"
         remedy = f"name a readable file, or one of {', '.join(BUILT_IN)}"
@@ -55,6 +63,10 @@ def example(name: str) -> str:
 
 def read_toml(text: str) -> dict[str, Any] | Problem:
     """What a TOML text writes, or why it cannot be read."""
+    if (line := long_key_line(text)) is not None:
+        return Problem(
+            line, f"a key with more than {MOST_KEY_PARTS} parts between dots", "write shorter keys"
+        )
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as err:

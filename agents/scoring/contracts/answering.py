@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from ticketgate.agents.scoring.folder import ModelFolder, first_fault
+from ticketgate.agents.scoring.render import render
 from ticketgate.agents.scoring.scorer import Failure, ScorerError
 from ticketgate.codecs.systemone.answers import ChoiceAnswer, ScoreAnswer, confidence
 from ticketgate.codecs.systemone.questions import MAX_OPTIONS, ChoiceQuestion, ScoreQuestion
@@ -22,9 +23,21 @@ from ticketgate.codecs.values.strict import JsonValue
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-def fill(template: str, **values: str) -> str:
-    """The template with its places filled, in one pass: braces in a ticket's text are text."""
-    return PLACEHOLDER.sub(lambda place: values[place[1]], template)
+def fill(template: str, *, most: int, **values: JsonValue) -> str:
+    """The template with its places filled, in one pass: braces in a ticket's text are text.
+
+    Of each value at most `most` characters are written; of None nothing.
+    """
+
+    def text(place: re.Match[str]) -> str:
+        return clip(values[place[1]], most) or ""
+
+    return PLACEHOLDER.sub(text, template)
+
+
+def clip(value: JsonValue, most: int) -> str | None:
+    """The value as text, of which there are at most so many characters; None of None."""
+    return None if value is None else render(value, most=most)[:most]
 
 
 def require_places(template: str, places: set[str]) -> str:

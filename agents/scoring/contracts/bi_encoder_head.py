@@ -26,7 +26,6 @@ from ticketgate.agents.scoring.contracts.answering import (
     wrong_manifest,
 )
 from ticketgate.agents.scoring.folder import ModelFolder
-from ticketgate.agents.scoring.render import render
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import open_graph
 from ticketgate.agents.scoring.tokens import Tokenization, even_batches
@@ -35,6 +34,9 @@ from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, 
 from ticketgate.codecs.values.strict import JsonValue
 
 NAME = "bi-encoder-head"
+
+# As tokens a text takes up to twenty times its bytes; of 256 texts the batches are as even as of all.
+TEXTS_AT_ONCE = 256
 
 # The head holds some [tickets, questions, width] arrays at once; 4,096 pairs of width 384 are 6 MB each.
 MAX_PAIRS = 4096
@@ -102,7 +104,7 @@ class BiEncoderHead:
         """One Scores a state. Without questions nothing is read."""
         if not states or not questions:
             return tuple(Scores(answers={}) for _ in states)
-        read = self._encode([fill(self._template.state, state=render(state)) for state in states])
+        read = self._encode([self._fill(self._template.state, state=state) for state in states])
         vectors = np.stack([text.vector for text in read])
         asked = self._ask(questions)
         nouls = [name for name, a in asked.items() if isinstance(a.question, NoulQuestion)]
@@ -153,21 +155,24 @@ class BiEncoderHead:
             case NoulQuestion():
                 text = ""
                 if question.instructions is not None:
-                    text += fill(template.noul, instructions=render(question.instructions))
+                    text += self._fill(template.noul, instructions=question.instructions)
                 if question.when_true is not None:
-                    text += fill(template.noul_true, description=render(question.when_true))
+                    text += self._fill(template.noul_true, description=question.when_true)
                 if question.when_false is not None:
-                    text += fill(template.noul_false, description=render(question.when_false))
+                    text += self._fill(template.noul_false, description=question.when_false)
                 return [text.strip()]
             case ChoiceQuestion():
                 return [
-                    fill(template.option, label=label)
+                    self._fill(template.option, label=label)
                     if description is None
-                    else fill(template.described_option, label=label, description=render(description))
+                    else self._fill(template.described_option, label=label, description=description)
                     for label, description in question.criteria.items()
                 ]
             case ScoreQuestion():
-                return [fill(template.level, description=render(level)) for level in question.criteria]
+                return [self._fill(template.level, description=level) for level in question.criteria]
+
+    def _fill(self, template: str, **values: JsonValue) -> str:
+        return fill(template, most=self._tokens.most_chars, **values)
 
     def _logits(
         self, states: NDArray[np.float32], questions: Sequence[NDArray[np.float32]]
@@ -196,6 +201,12 @@ class BiEncoderHead:
 
     def _encode(self, texts: Sequence[str]) -> list[TextVector]:
         """One vector a text. A repeated text is read again: finding it would cost more than it saves."""
+        found: list[TextVector] = []
+        for begin in range(0, len(texts), TEXTS_AT_ONCE):
+            found += self._encode_some(texts[begin : begin + TEXTS_AT_ONCE])
+        return found
+
+    def _encode_some(self, texts: Sequence[str]) -> list[TextVector]:
         tokens = [self._tokens.read(text) for text in texts]
         found: dict[int, TextVector] = {}
         for batch in even_batches([len(t.ids) for t in tokens]):

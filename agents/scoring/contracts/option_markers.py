@@ -12,8 +12,9 @@ is too long loses the end of the ticket and, if that is not enough, of the quest
 question counts as truncated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -32,7 +33,6 @@ from ticketgate.agents.scoring.contracts.answering import (
     wrong_manifest,
 )
 from ticketgate.agents.scoring.folder import ModelFolder
-from ticketgate.agents.scoring.render import render
 from ticketgate.agents.scoring.scorer import Failure, Scores
 from ticketgate.agents.scoring.session import open_graph
 from ticketgate.agents.scoring.tokens import Tokenization, Tokens, even_batches
@@ -40,6 +40,9 @@ from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, 
 from ticketgate.codecs.values.strict import JsonValue
 
 NAME = "option-markers"
+
+# Of 64 rows most batches are full, and their tokens take less than 1 MB.
+ROWS_AT_ONCE = 64
 
 QTYPE: Final = {"choice": 0, "score": 1, "noul": 2}
 # What Laya clamps its temperatures to; beyond, a calibration has gone wrong.
@@ -158,27 +161,27 @@ class OptionMarkers:
             if isinstance(found, Failure):
                 return tuple(Scores(answers={}, failure=found) for _ in states)
             asked[name] = found
-        texts = [self._tokens.read_words(fill(self._template.state, state=render(s))) for s in states]
-        rows = [self._row(each, text) for text in texts for each in asked.values()]
-        logits = self._logits(rows)
-        scores = []
-        for ticket in range(len(texts)):
-            own = range(ticket * len(asked), (ticket + 1) * len(asked))
-            scores.append(
-                Scores(
-                    answers={
-                        name: self._answer(questions[name], logits[place])
-                        for name, place in zip(asked, own, strict=True)
-                    },
-                    truncated=frozenset(
-                        name
-                        for name, place in zip(asked, own, strict=True)
-                        if rows[place].tokens.is_truncated
-                    ),
-                    input_tokens=sum(len(rows[place].tokens.ids) for place in own),
-                )
-            )
-        return tuple(scores)
+        texts = [self._tokens.read_words(self._fill(self._template.state, state=s)) for s in states]
+        answers: list[dict[str, JsonValue]] = [{} for _ in states]
+        cut: list[set[str]] = [set() for _ in states]
+        counts = [0] * len(states)
+        # Some at a time: each row repeats its question and its ticket.
+        rows = (
+            (ticket, name, self._row(each, text))
+            for ticket, text in enumerate(texts)
+            for name, each in asked.items()
+        )
+        while part := list(islice(rows, ROWS_AT_ONCE)):
+            logits = self._logits([row for _, _, row in part])
+            for place, (ticket, name, row) in enumerate(part):
+                answers[ticket][name] = self._answer(questions[name], logits[place])
+                counts[ticket] += len(row.tokens.ids)
+                if row.tokens.is_truncated:
+                    cut[ticket].add(name)
+        return tuple(
+            Scores(answers=answers[ticket], truncated=frozenset(cut[ticket]), input_tokens=counts[ticket])
+            for ticket in range(len(states))
+        )
 
     def _special(self, folder: ModelFolder, token: str) -> int:
         found = self._tokens.token_id(token)
@@ -189,14 +192,16 @@ class OptionMarkers:
         return found
 
     def _ask(self, name: str, question: Question) -> _Asked | Failure:
-        asked = "" if question.instructions is None else render(question.instructions)
-        text = self._tokens.read_words(fill(self._template.question, type=question.type, instructions=asked))
-        options = [self._tokens.read_words(option) for option in self._options(question)]
+        count = len(question.labels)
         # [CLS], three [SEP], and a token of the ticket.
-        room = self._tokens.window - 5 - len(options)
+        room = self._tokens.window - 5 - count
         most = min(self._most_options, self._tokens.window - 5)
-        if len(options) > self._most_options or room < 0:
-            return too_many(name, len(options), most)
+        if count > self._most_options or room < 0:
+            return too_many(name, count, most)
+        text = self._tokens.read_words(
+            self._fill(self._template.question, type=question.type, instructions=question.instructions)
+        )
+        options = [self._tokens.read_words(option) for option in self._options(question)]
         is_truncated = text.is_truncated or any(option.is_truncated for option in options)
         words = [text.ids, *(option.ids for option in options)]
         if sum(map(len, words)) > room:
@@ -209,23 +214,26 @@ class OptionMarkers:
             opening += [self._mask, *option]
         return _Asked(question, (*opening, self._sep), tuple(markers), is_truncated)
 
-    def _options(self, question: Question) -> list[str]:
+    def _options(self, question: Question) -> Iterator[str]:
         template = self._template
         match question:
             case NoulQuestion():
-                return [
-                    self._option(template.false, question.when_false),
-                    self._option(template.true, question.when_true),
-                ]
+                yield self._option(template.false, question.when_false)
+                yield self._option(template.true, question.when_true)
             case ChoiceQuestion():
-                return [self._option(label, text) for label, text in question.criteria.items()]
+                for label, text in question.criteria.items():
+                    yield self._option(label, text)
             case ScoreQuestion():
-                return [fill(template.level, description=render(level)) for level in question.criteria]
+                for level in question.criteria:
+                    yield self._fill(template.level, description=level)
 
     def _option(self, label: str, text: JsonValue) -> str:
         if text is None:
-            return fill(self._template.option, label=label)
-        return fill(self._template.described_option, label=label, description=render(text))
+            return self._fill(self._template.option, label=label)
+        return self._fill(self._template.described_option, label=label, description=text)
+
+    def _fill(self, template: str, **values: JsonValue) -> str:
+        return fill(template, most=self._tokens.most_chars, **values)
 
     def _row(self, asked: _Asked, text: Tokens) -> _Row:
         room = self._tokens.window - len(asked.opening) - 1

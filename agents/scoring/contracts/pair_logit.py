@@ -9,6 +9,7 @@ ticket, and the question counts as truncated.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from ticketgate.agents.scoring.contracts.answering import (
     Platt,
     StatementTemplate,
     by_count,
+    clip,
     distributed_answer,
     fill,
     noul_answer,
@@ -28,14 +30,16 @@ from ticketgate.agents.scoring.contracts.answering import (
     wrong_manifest,
 )
 from ticketgate.agents.scoring.folder import ModelFolder
-from ticketgate.agents.scoring.render import render
 from ticketgate.agents.scoring.scorer import Failure, Scores
 from ticketgate.agents.scoring.session import Array, open_graph
-from ticketgate.agents.scoring.tokens import Tokenization, Tokens, even_batches
+from ticketgate.agents.scoring.tokens import Begun, Tokenization, Tokens, even_batches
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
 from ticketgate.codecs.values.strict import JsonValue
 
 NAME = "pair-logit"
+
+# Of 64 pairs most batches are full, and their tokens take less than 1 MB.
+PAIRS_AT_ONCE = 64
 
 _PLACES = {
     "state": {"state"},
@@ -86,6 +90,7 @@ class PairLogit:
         except ValidationError as err:
             raise wrong_manifest(folder, err) from err
         self._tokens = Tokenization(folder)
+        self._tokens.require_pairs(folder)
         self._most_options = option_limit(folder)
         self._model = open_graph(
             folder, "model", inputs=("ids", "mask"), optional=("types",), output="logit", threads=threads
@@ -95,20 +100,18 @@ class PairLogit:
         """One Scores a state."""
         if failure := self._failure(questions):
             return tuple(Scores(answers={}, failure=failure) for _ in states)
-        texts = [fill(self._template.state, state=render(state)) for state in states]
-        places = list(_places(len(texts), questions))
-        statements = {name: self._statements(question) for name, question in questions.items()}
-        pairs = [
-            self._tokens.read_pair(texts[place.ticket], statements[place.question][place.option])
-            for place in places
-        ]
-        logits = dict(zip(places, self._logits(pairs), strict=True))
+        texts = [self._begin(self._template.state, state=state) for state in states]
+        logits: dict[_Place, float] = {}
         cut: list[set[str]] = [set() for _ in texts]
         counts = [0] * len(texts)
-        for place, pair in zip(places, pairs, strict=True):
-            counts[place.ticket] += len(pair.ids)
-            if pair.is_truncated:
-                cut[place.ticket].add(place.question)
+        # Some at a time: as text and tokens all pairs of a request together are a hundred times as long as the request.
+        pairs = self._pairs(texts, questions)
+        while part := list(islice(pairs, PAIRS_AT_ONCE)):
+            for (place, pair), logit in zip(part, self._logits([pair for _, pair in part]), strict=True):
+                logits[place] = logit
+                counts[place.ticket] += len(pair.ids)
+                if pair.is_truncated:
+                    cut[place.ticket].add(place.question)
         return tuple(
             Scores(
                 answers={name: self._answer(logits, ticket, name, q) for name, q in questions.items()},
@@ -118,37 +121,50 @@ class PairLogit:
             for ticket in range(len(texts))
         )
 
+    def _pairs(
+        self, texts: Sequence[Begun], questions: Mapping[str, Question]
+    ) -> Iterator[tuple[_Place, Tokens]]:
+        for name, question in questions.items():
+            for option, statement in enumerate(self._statements(question)):
+                begun = self._tokens.begin(statement)
+                for ticket, text in enumerate(texts):
+                    yield _Place(ticket, name, option), self._tokens.pair(text, begun)
+
+    def _begin(self, template: str, **values: JsonValue) -> Begun:
+        return self._tokens.begin(self._fill(template, **values))
+
+    def _fill(self, template: str, **values: JsonValue) -> str:
+        return fill(template, most=self._tokens.most_chars, **values)
+
     def _failure(self, questions: Mapping[str, Question]) -> Failure | None:
         for name, question in questions.items():
             if isinstance(question, ChoiceQuestion) and len(question.labels) > self._most_options:
                 return too_many(name, len(question.labels), self._most_options)
         return None
 
-    def _statements(self, question: Question) -> list[str]:
+    def _statements(self, question: Question) -> Iterator[str]:
         template = self._template
-        asked = "" if question.instructions is None else render(question.instructions)
+        # Rendered once, and not for each option.
+        asked = clip(question.instructions, self._tokens.most_chars)
         match question:
             case NoulQuestion():
-                text = "" if question.instructions is None else fill(template.noul, instructions=asked)
+                text = "" if asked is None else self._fill(template.noul, instructions=asked)
                 if question.when_true is not None:
-                    text += fill(template.noul_true, description=render(question.when_true))
+                    text += self._fill(template.noul_true, description=question.when_true)
                 if question.when_false is not None:
-                    text += fill(template.noul_false, description=render(question.when_false))
-                return [text.strip()]
+                    text += self._fill(template.noul_false, description=question.when_false)
+                yield text.strip()
             case ChoiceQuestion():
-                return [
-                    fill(template.option, instructions=asked, label=label)
-                    if text is None
-                    else fill(
-                        template.described_option, instructions=asked, label=label, description=render(text)
-                    )
-                    for label, text in question.criteria.items()
-                ]
+                for label, text in question.criteria.items():
+                    if text is None:
+                        yield self._fill(template.option, instructions=asked, label=label)
+                    else:
+                        yield self._fill(
+                            template.described_option, instructions=asked, label=label, description=text
+                        )
             case ScoreQuestion():
-                return [
-                    fill(template.level, instructions=asked, description=render(level))
-                    for level in question.criteria
-                ]
+                for level in question.criteria:
+                    yield self._fill(template.level, instructions=asked, description=level)
 
     def _logits(self, pairs: Sequence[Tokens]) -> list[float]:
         found = [0.0] * len(pairs)
@@ -179,10 +195,3 @@ class PairLogit:
         scales = fit.choice if isinstance(question, ChoiceQuestion) else fit.score
         found = np.array([logits[_Place(ticket, name, option)] for option in range(count)], np.float32)
         return distributed_answer(question, softmax(found, by_count(scales, count, "scale")))
-
-
-def _places(tickets: int, questions: Mapping[str, Question]) -> Iterator[_Place]:
-    for ticket in range(tickets):
-        for name, question in questions.items():
-            for option in range(1 if isinstance(question, NoulQuestion) else len(question.labels)):
-                yield _Place(ticket, name, option)

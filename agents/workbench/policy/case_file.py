@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ticketgate.agents.policy.policy import Policy
+from ticketgate.agents.policy.toml_limits import MOST_KEY_PARTS, long_key_line
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question
 from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
 from ticketgate.codecs.verdict import Stage
@@ -73,6 +74,10 @@ def _written(text: str, source: str) -> Iterator[tuple[str, object]]:
                     raise CaseError(f"{source}:{number}: {value.reason}; write one JSON object a line")
                 yield f"{source}:{number}", value
         return
+    if (line := long_key_line(text)) is not None:
+        raise CaseError(
+            f"{source}:{line}: a key with more than {MOST_KEY_PARTS} parts between dots; write shorter keys"
+        )
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as err:
