@@ -10,7 +10,7 @@ from pathlib import Path
 from ticketgate.agents.scoring.fixed import SETTING as _SCORER_SETTING
 from ticketgate.agents.scoring.fixed import FixedScorer
 from ticketgate.agents.scoring.scorer import Failure, Scorer, ScorerError, ScorerUnavailable, Scores
-from ticketgate.agents.scoring.shipped import default_model_path
+from ticketgate.codecs.records.redact import redact
 
 __all__ = [
     "Failure",
@@ -54,7 +54,7 @@ def open_scorer(
             argument, key=remote_key, model=remote_model or DEFAULT_MODEL, timeout_s=timeout_s
         )
     raise ScorerError(
-        f"there is no scorer {spec!r}",
+        f"there is no scorer {redact(spec)!r}",
         remedy="use onnx (the local model), fixed:PATH (answers from a file) or remote:URL (a System One server)",
         setting=_SCORER_SETTING,
     )

@@ -33,6 +33,7 @@ from ticketgate.agents.scoring.scorer import Failure, ScorerError, ScorerUnavail
 from ticketgate.agents.scoring.shortlist import EmbedFn
 from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
 from ticketgate.codecs.records.decision import ModelRef
+from ticketgate.codecs.records.redact import redact
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.protocol import PATH
 from ticketgate.codecs.systemone.questions import Question
@@ -248,8 +249,9 @@ def _endpoint(url: str) -> str:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as err:
-        raise _no_url(f"remote:{url} is no URL ({err})") from err
+    except ValueError:
+        # What it says of the URL quotes the URL, and the password in it.
+        raise _no_url(f"remote:{redact(url)} is no URL") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise _no_url("the remote scorer's URL must be http://HOST… or https://HOST…")
     if "@" in parts.netloc:

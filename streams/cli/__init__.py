@@ -89,6 +89,10 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; whatever a person can mend is one line on stderr, without a traceback."""
+    # Here, for the constants of this module are read without running a command.
+    from ticketgate.streams.cli.safe_stream import guard_standard_streams
+
+    guard_standard_streams()
     try:
         code = cli.main(arguments, prog_name="ticketgate", standalone_mode=False)
         # Here, and not when the interpreter ends: a reader that went away is known only by then.

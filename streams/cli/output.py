@@ -5,7 +5,6 @@ Promise: what is piped is plain, complete lines: no colours, no bars, no table f
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,8 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+from ticketgate.codecs.records.printable import json_text, printable
+from ticketgate.codecs.records.redact import redact
 
 # Rich takes 80 columns where there is no terminal, and would fold what a script or a log reads.
 _WIDE = 250
@@ -46,25 +47,25 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[RenderableType]]
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
     console().print(table)
 
 
 def print_json(value: object) -> None:
     """One line of JSON on stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False))
+    click.echo(json_text(value))
 
 
 def print_field(name: str, value: object) -> None:
     """A line `name: value` on stdout: text as it is, nothing as `none`, all else as JSON."""
     value = "none" if value is None else value
-    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    told = printable(value) if isinstance(value, str) else json_text(value)
     click.echo(f"{name.replace('_', ' ')}: {told}")
 
 
 def say(message: str) -> None:
     """Talk: a line on stderr."""
-    click.echo(message, err=True)
+    click.echo(printable(redact(message)), err=True)
 
 
 @contextmanager

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
-from ticketgate.streams.config.addresses import Bind, OptionalPath, RedisUrl, ScorerName
-from ticketgate.streams.config.kafka_settings import KafkaSettings, Key
+from ticketgate.streams.config.addresses import OptionalPath, RedisUrl, ScorerName
+from ticketgate.streams.config.kafka_settings import Key
 from ticketgate.streams.config.kubernetes import is_service_variable
-from ticketgate.streams.config.setting_kinds import Duration, Keys, Roles, SettingsError, show_duration
+from ticketgate.streams.config.setting_kinds import Duration, Roles, SettingsError, show_duration
+from ticketgate.streams.lane.web_settings import WebSettings
 
 PREFIX = "TICKETGATE_"
 CONFIG_VARIABLE = "TICKETGATE_CONFIG"
@@ -28,11 +29,10 @@ CONFIG_VARIABLE = "TICKETGATE_CONFIG"
 # embedded broker finds its jars (embedded/java.py).
 OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TICKETGATE_KAFKA_JARS"})
 
-
 Guarantee = Literal["exactly_once", "at_least_once"]
 
 
-class Settings(KafkaSettings):
+class Settings(WebSettings):
     """The settings of one process. Frozen; durations are `timedelta`, sizes bytes, paths relative to the process."""
 
     redis: RedisUrl = Field(
@@ -155,26 +155,6 @@ class Settings(KafkaSettings):
         description="how often a worker looks again whether Redis, broker and topics are as delivery needs them",
         ge=timedelta(milliseconds=100),
         le=timedelta(minutes=3),
-    )
-
-    web_bind: Bind = Field("127.0.0.1", description="address of the web port")
-    web_port: int = Field(
-        6066,
-        description="web port: /v1/systemone /v1/models /healthz /readyz /metrics; 0 takes a free one",
-        ge=0,
-        le=65_535,
-    )
-    web_keys: Keys = Field(
-        (),
-        description="keys of which a caller of /v1 must send one (Bearer), comma-separated; unset, none is needed",
-    )
-    web_max_bytes: int = Field(
-        1_048_576, description="largest request body taken, in bytes", ge=1_024, le=64 * 2**20
-    )
-    web_timeout: Duration = Field(
-        timedelta(seconds=30),
-        description="longest time that a request may take, from its first byte to its answer",
-        gt=timedelta(0),
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="least level that is logged"

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ticketgate.codecs.records.headers import escape_name, has_readable_name, unescape_name
+from ticketgate.codecs.records.printable import printable_json
 from ticketgate.codecs.values.limits import MAX_DEPTH, MAX_FILE_BYTES
 from ticketgate.codecs.values.malformed import quote, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode, encode
@@ -80,12 +81,14 @@ def write_line(record: ReadRecord) -> bytes:
         # Kafka's -1 says that the record has no time.
         "timestamp_ms": record.timestamp if record.timestamp >= 0 else None,
     }
-    return encode(
+    line = encode(
         fields
         | _write_bytes("key", record.key)
         | {"headers": [[_write_name(name), _write_header(value)] for name, value in record.headers]}
         | _write_value(record.value)
     )
+    # As JSON has it, so that the line reads back the same and does nothing to who looks at it.
+    return line if line.isascii() and b"\x7f" not in line else printable_json(line.decode()).encode()
 
 
 def read_line(line: bytes, *, key_field: str = "id") -> Record:

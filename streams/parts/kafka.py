@@ -15,7 +15,7 @@ from ticketgate.streams.parts.broker_properties import JVM_OPTIONS, LOG4J, Addre
 from ticketgate.streams.parts.failures import PartFailed
 from ticketgate.streams.parts.java import find_jars, find_java
 from ticketgate.streams.parts.ports import HOST, free_port
-from ticketgate.streams.parts.process import Part, Process, remove, temporary_folder
+from ticketgate.streams.parts.process import Part, Process, open_log, owners_folder, remove, temporary_folder
 from ticketgate.streams.parts.wire import broker_ids
 
 # The same for all: a folder given again must hold the cluster that its meta.properties name.
@@ -97,7 +97,8 @@ class KafkaNode(Part):
         return len(broker_ids(HOST, self.port)) == self._members
 
     def _write_configuration(self) -> None:
-        (self._folder / "data").mkdir(parents=True, exist_ok=True)
+        owners_folder(self._folder)
+        owners_folder(self._folder / "data")
         (self._folder / "log4j2.properties").write_text(LOG4J)
         lines = (f"{name}={value}\n" for name, value in self._properties.items())
         self._configuration.write_text("".join(lines))
@@ -113,7 +114,7 @@ class KafkaNode(Part):
             str(self._configuration),
             *self.FORMAT_OPTIONS,
         )
-        with self.log_file.open("ab") as out:
+        with open_log(self.log_file) as out:
             code = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -121,6 +122,7 @@ class KafkaNode(Part):
                 stderr=out,
                 timeout=FORMAT_TIMEOUT_S,
                 check=False,
+                umask=0o077,
             ).returncode
         if code != 0:
             raise PartFailed("Kafka's storage", f"was not formatted (code {code})", log_file=self.log_file)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from ticketgate.streams.parts import guard
 from ticketgate.streams.parts.failures import PartFailed
@@ -86,8 +86,8 @@ class Process:
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self.log_file.parent.mkdir(parents=True, exist_ok=True)
-        with self.log_file.open("ab") as out:
+        owners_folder(self.log_file.parent)
+        with open_log(self.log_file) as out:
             # A session of its own: Ctrl-C at the terminal is for the worker, which drains, not its broker.
             self._child = subprocess.Popen(
                 self._command,
@@ -96,6 +96,7 @@ class Process:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=0o077,
             )
         told = self._guard.stdin
         if told is not None:
@@ -241,6 +242,21 @@ class Part:
 def temporary_folder(part: str) -> Path:
     """A fresh folder for a part's data, readable by this user only."""
     return Path(tempfile.mkdtemp(prefix=f"ticketgate-{part}-"))
+
+
+def owners_folder(folder: Path) -> None:
+    """Make a folder for a part's data, or take one over, that nobody but its owner reads: tickets stand in it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Whose it is otherwise has to know.
+    if folder.stat().st_uid == os.getuid():
+        folder.chmod(0o700)
+
+
+def open_log(path: Path) -> BinaryIO:
+    """A part's log to append to, for its owner alone."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, "ab")
 
 
 def remove(folder: Path) -> None:

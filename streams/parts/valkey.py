@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ticketgate.streams.parts.failures import PartMissing
 from ticketgate.streams.parts.ports import HOST, free_port
-from ticketgate.streams.parts.process import Part, Process, temporary_folder
+from ticketgate.streams.parts.process import Part, Process, owners_folder, temporary_folder
 
 START_TIMEOUT_S = 20.0
 
@@ -45,7 +45,7 @@ class Valkey(Part):
         binary = _binary()
         own_folder = temporary_folder("valkey") if data is None else None
         folder = (data or own_folder or Path()).resolve()
-        folder.mkdir(parents=True, exist_ok=True)
+        owners_folder(folder)
         self.port = port or free_port()
         settings = DURABLE | {"bind": HOST, "port": str(self.port), "dir": str(folder)} | dict(options or {})
         super().__init__(

@@ -20,6 +20,7 @@ from ticketgate.agents.funnel.file.funnel_file import (
 from ticketgate.agents.funnel.file.release import require_release
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
+from ticketgate.codecs.records.redact import redact
 from ticketgate.store.conditions import CLUSTER, CLUSTER_REMEDY
 from ticketgate.store.connect import connect
 from ticketgate.streams.config.setting_kinds import SettingsError
@@ -108,7 +109,7 @@ async def require_redis(settings: Settings) -> None:
     try:
         redis = connect(settings.redis.get_secret_value(), timeout=settings.redis_timeout)
     except ValueError as err:
-        raise SettingsError("TICKETGATE_REDIS", str(err), REDIS_FORMS) from err
+        raise SettingsError("TICKETGATE_REDIS", redact(str(err)), REDIS_FORMS) from err
     try:
         info = await redis.info()
         _refuse_kind(info)
@@ -141,4 +142,4 @@ def _refuse_kind(info: Mapping[str, object]) -> None:
 
 def without_password(url: str) -> str:
     """Redis' URL without what is secret in it."""
-    return url.rsplit("@", 1)[-1].rpartition("://")[2].partition("?")[0]
+    return redact(url).rpartition("://")[2].rpartition("@")[2].partition("?")[0]

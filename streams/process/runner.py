@@ -28,6 +28,7 @@ from ticketgate.streams.config.setting_kinds import Role
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.telemetry import Telemetry
 from ticketgate.streams.lane.consuming import Consuming
+from ticketgate.streams.lane.exposure import exposures
 from ticketgate.streams.lane.lane_parts import LaneParts
 from ticketgate.streams.lane.leavings import withdraw_forever
 from ticketgate.streams.lane.opening.claims_store import ClaimsStore
@@ -41,8 +42,8 @@ from ticketgate.streams.lane.taking.records import RecordWriter, output_topics
 from ticketgate.streams.lane.taking.tracing import open_tracing
 from ticketgate.streams.process.preflight import without_password
 from ticketgate.streams.process.process_watch import ProcessWatch, end_now, end_with
+from ticketgate.streams.process.serving import open_web
 from ticketgate.streams.process.web.health import health_routes
-from ticketgate.streams.process.web.server import WebServer
 from ticketgate.streams.roles.decide.deciding import Decider
 from ticketgate.streams.roles.effects.effect_ledger import durability_of
 from ticketgate.streams.roles.effects.effects_role import open_effects
@@ -81,18 +82,15 @@ class Runner:
         store = ClaimsStore(keys)
         hand_over = HandOver(settings, guard=guard, store=store, new_client=self._new_client)
         self._describe = describe
-        self._web = WebServer(
-            [
-                *health_routes(
-                    readiness=self._readiness,
-                    telemetry=telemetry,
-                    guarantee=settings.guarantee,
-                    describe=self._tell,
-                ),
-                *routes,
-            ],
-            bind=settings.web_bind,
-            port=settings.web_port,
+        self._web = open_web(
+            settings,
+            health=health_routes(
+                readiness=self._readiness,
+                telemetry=telemetry,
+                guarantee=settings.guarantee,
+                describe=self._tell,
+            ),
+            api=routes,
         )
         claims = Claims(self._redis, keys, ttl=settings.claim_ttl, durability=durability)
         writer = RecordWriter(
@@ -154,11 +152,8 @@ class Runner:
         """Open the web port and begin to consume. Raises OSError if the web port is taken."""
         if self._settings.guarantee == "at_least_once":
             log.warning("guarantee is at_least_once: a crash between sending and committing repeats a batch")
-        if self._settings.kafka_security == "sasl_plaintext":
-            log.warning(
-                "TICKETGATE_KAFKA_SECURITY is sasl_plaintext: nothing on the way to Kafka is encrypted, the password"
-                " or what proves it included; sasl_ssl encrypts it"
-            )
+        for each in exposures(self._settings, self._funnel):
+            log.warning("%s", each)
         beside = self._open_roles()
         await self._web.start()
         for role in self._roles:

@@ -6,18 +6,21 @@ Promise: a SIGTERM or SIGINT ends it; requests under way have the server's shutd
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import signal
+from collections.abc import Iterable
 
+from aiohttp import web
 from ticketgate.agents.scoring import Scorer
 from ticketgate.agents.scoring.scorer import Closable
 from ticketgate.streams.config.readiness import Readiness
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.telemetry import Telemetry
+from ticketgate.streams.lane.exposure import exposures
+from ticketgate.streams.process.web.admission import Admission, Origins
 from ticketgate.streams.process.web.auth import Keys
 from ticketgate.streams.process.web.health import health_routes
-from ticketgate.streams.process.web.server import WebServer
+from ticketgate.streams.process.web.server import WebServers
 from ticketgate.streams.process.web.systemone import SystemOne
 
 log = logging.getLogger(__name__)
@@ -28,8 +31,29 @@ def open_systemone(settings: Settings, scorer: Scorer) -> SystemOne:
     return SystemOne(
         scorer,
         keys=Keys(settings.web_keys),
+        origins=Origins(settings.web_bind, settings.web_hosts, settings.web_origins),
+        admission=Admission(
+            most_bytes=settings.web_bytes_at_once,
+            most_of_one=settings.web_requests_a_key,
+            rate=settings.web_rate,
+        ),
         max_bytes=settings.web_max_bytes,
         timeout=settings.web_timeout,
+    )
+
+
+def open_web(
+    settings: Settings, *, health: Iterable[web.AbstractRouteDef], api: Iterable[web.AbstractRouteDef]
+) -> WebServers:
+    """The ports as the settings say, to be started."""
+    return WebServers(
+        health=health,
+        api=api,
+        bind=settings.web_bind,
+        port=settings.web_port,
+        health_port=settings.web_health_port,
+        connections=settings.web_connections,
+        idle_timeout_s=settings.web_idle_timeout.total_seconds(),
     )
 
 
@@ -42,26 +66,18 @@ async def serve(settings: Settings, scorer: Scorer) -> None:
         guarantee=None,
         describe=lambda: {"model": {"id": scorer.model.id, "hash": scorer.model.hash}},
     )
-    server = WebServer([*health, *endpoint.routes], bind=settings.web_bind, port=settings.web_port)
+    server = open_web(settings, health=health, api=endpoint.routes)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     try:
         await server.start()
-        if not settings.web_keys and not is_loopback(settings.web_bind):
-            log.warning("everybody who reaches %s may ask: TICKETGATE_WEB_KEYS is not set", settings.web_bind)
+        for each in exposures(settings):
+            log.warning("%s", each)
         await ended.wait()
     finally:
         await server.stop()
         await endpoint.close()
         if isinstance(scorer, Closable):
             scorer.close()
-
-
-def is_loopback(bind: str) -> bool:
-    """Whether only this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(bind).is_loopback
-    except ValueError:
-        return bind == "localhost"

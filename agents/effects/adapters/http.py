@@ -33,6 +33,7 @@ from ticketgate.agents.effects.port import (
     TimedOut,
 )
 from ticketgate.agents.http_asking import HttpAsker, NoAnswer
+from ticketgate.codecs.records.redact import redact
 from ticketgate.codecs.values.malformed import shorten
 from ticketgate.codecs.values.strict import JsonValue, Malformed, decode, encode
 
@@ -155,9 +156,7 @@ class HttpPort:
 
 
 def _tell_unclear(key: str, method: str, url: str, why: str) -> None:
-    parts = urlsplit(url)  # without what may be a secret: the user and the query
-    where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    log.warning("effect %s: %s %s leaves open whether it stands: %s", key, method, where, why)
+    log.warning("effect %s: %s %s leaves open whether it stands: %s", key, method, redact(url), why)
 
 
 def _body(command: Command) -> bytes:

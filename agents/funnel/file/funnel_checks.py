@@ -22,6 +22,7 @@ from ticketgate.agents.funnel.file.release_grid import release_grid
 from ticketgate.agents.funnel.lookups.algorithms import PUBLIC_KEY_ALGORITHMS, SHARED_SECRET_ALGORITHMS
 from ticketgate.agents.funnel.lookups.template import PLACES, Template, TemplateError
 from ticketgate.agents.policy.positions import Path as Place
+from ticketgate.codecs.records.redact import redact
 
 # The place in the file, what is wrong, the remedy.
 Fault = tuple[Place, str, str]
@@ -144,10 +145,14 @@ def _url_faults(place: Place, url: str) -> Iterator[Fault]:
         return
     if not is_url or any(char.isspace() for char in url):
         yield place, f"{told} is no URL", "write it as http://HOST:PORT/PATH"
-    elif parts.username is not None or parts.password is not None:
+    elif parts.username is not None or parts.password is not None or _holds_secret(parts.query):
         yield place, f"{told} carries a password", "name its variable in token_env"
     elif "{" in parts.netloc:
         yield place, f"{told} has a place in its host", "a record must not choose whom we ask: name the host"
+
+
+def _holds_secret(query: str) -> bool:
+    return redact(f"?{query}") != f"?{query}"
 
 
 def _redis_faults(place: Place, spec: RedisLookup | RedisProvider) -> Iterator[Fault]:
@@ -156,7 +161,7 @@ def _redis_faults(place: Place, spec: RedisLookup | RedisProvider) -> Iterator[F
         yield place, f"{told} needs url or url_env, one of them", "name the Redis: redis://HOST:PORT/DB"
     elif spec.url is not None and urlsplit(spec.url).scheme not in ("redis", "rediss", "unix"):
         yield (*place, "url"), f"{told}.url is no URL of a Redis", "write it as redis://HOST:PORT/DB"
-    elif spec.url is not None and urlsplit(spec.url).password is not None:
+    elif spec.url is not None and redact(spec.url) != spec.url:
         yield (*place, "url"), f"{told}.url carries a password", "name the URL's variable in url_env"
 
 

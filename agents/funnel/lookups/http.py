@@ -14,6 +14,7 @@ from ticketgate.agents.funnel.lookups.reading import read_authority, read_world
 from ticketgate.agents.funnel.lookups.template import Template
 from ticketgate.agents.http_asking import HttpAsker, NoAnswer
 from ticketgate.codecs.records.proposal import Proposal
+from ticketgate.codecs.records.redact import redact
 from ticketgate.codecs.values.strict import encode
 
 # 429 too many requests, 503 not now; 502 and 504 are a proxy before a server that is away.
@@ -79,7 +80,7 @@ class _Client:
     """One server. What keeps it from answering is waited for."""
 
     def __init__(self, name: str, *, timeout_s: float, max_bytes: int, token: str | None) -> None:
-        self._name = name
+        self._name = redact(name)
         self._asker = HttpAsker(timeout_s=timeout_s, max_bytes=max_bytes, token=token)
 
     async def ask(self, method: str, url: str, body: bytes | None = None) -> tuple[int, bytes]:

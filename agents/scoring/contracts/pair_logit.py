@@ -155,13 +155,9 @@ class PairLogit:
                     text += self._fill(template.noul_false, description=question.when_false)
                 yield text.strip()
             case ChoiceQuestion():
-                for label, text in question.criteria.items():
-                    if text is None:
-                        yield self._fill(template.option, instructions=asked, label=label)
-                    else:
-                        yield self._fill(
-                            template.described_option, instructions=asked, label=label, description=text
-                        )
+                for label, described in question.criteria.items():
+                    wording = template.option if described is None else template.described_option
+                    yield self._fill(wording, instructions=asked, label=label, description=described)
             case ScoreQuestion():
                 for level in question.criteria:
                     yield self._fill(template.level, instructions=asked, description=level)

@@ -74,9 +74,9 @@ def _written(text: str, source: str) -> Iterator[tuple[str, object]]:
                     raise CaseError(f"{source}:{number}: {value.reason}; write one JSON object a line")
                 yield f"{source}:{number}", value
         return
-    if (line := long_key_line(text)) is not None:
+    if (where := long_key_line(text)) is not None:
         raise CaseError(
-            f"{source}:{line}: a key with more than {MOST_KEY_PARTS} parts between dots; write shorter keys"
+            f"{source}:{where}: a key with more than {MOST_KEY_PARTS} parts between dots; write shorter keys"
         )
     try:
         document = tomllib.loads(text)

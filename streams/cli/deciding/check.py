@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ticketgate.codecs.records.printable import json_text
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import named, read_json
 from ticketgate.streams.config.usage import CommandError
@@ -37,7 +37,7 @@ def command(answers: Path, policy: Path, as_json: bool) -> int:
         decision = check(given, policy=load_policy(policy))
     except CheckInputError as err:
         raise CommandError(f"{named(answers)}: {err}") from err
-    click.echo(json.dumps(to_json(decision), ensure_ascii=False) if as_json else to_text(decision))
+    click.echo(json_text(to_json(decision)) if as_json else to_text(decision))
     return 0 if decision.verdict.status is Status.ACCEPT else EXIT_FINDINGS
 
 
@@ -65,10 +65,7 @@ def to_text(decision: Decision) -> str:
         f"{verdict.status} at {verdict.stage}",
         f"  selected: {', '.join(decision.selected) or 'none'}",
         *(f"  reason: {reason}" for reason in verdict.reasons),
-        *(
-            f"  effect: {each.tool} {json.dumps(each.arguments, ensure_ascii=False)}"
-            for each in decision.effects
-        ),
+        *(f"  effect: {each.tool} {json_text(each.arguments)}" for each in decision.effects),
         f"  next: {verdict.next_step}",
     ]
     return "\n".join(lines)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
+from ticketgate.codecs.records.printable import json_text
 from ticketgate.streams.cli.files import named, read_json
 from ticketgate.streams.config.usage import CommandError
 
@@ -29,7 +29,7 @@ def command(schema: Path, name: str, version: str) -> None:
     except (ImportRefusedError, KeyError, TypeError) as err:
         what = str(err) if isinstance(err, ImportRefusedError) else f"not a whole schema: {err!r}"
         raise CommandError(f"{named(schema)}: {what}") from err
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+    text = json_text(document, indent=2)
     # What this command prints is a policy, or it says here why it is none.
     parse_policy(text, source=named(schema))
     click.echo(text)

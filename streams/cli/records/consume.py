@@ -7,6 +7,7 @@ import sys
 from contextlib import aclosing
 
 import click
+from ticketgate.codecs.records.printable import printable
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.cli.output import quiet_libraries, say
@@ -38,7 +39,11 @@ from ticketgate.streams.kafka.reading.topic_reading import read
     help="end (as it is at the start), a time (RFC 3339, not included), or a number of records.  [default: end]",
 )
 @click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C or --until NUMBER.")
-@click.option("--values", is_flag=True, help="Print the values alone, as they are; tombstones have none.")
+@click.option(
+    "--values",
+    is_flag=True,
+    help="Print the values alone, as they are but for a terminal; tombstones have none.",
+)
 @settings_flags("kafka")
 def command(
     topic: str, start: From, until: Until | None, follow: bool, values: bool, settings: Settings
@@ -70,6 +75,7 @@ async def _consume(
     gaps = Gaps()
     count = 0
     out = sys.stdout.buffer
+    is_terminal = sys.stdout.isatty()
     parts = read(
         connection=connection_of(settings),
         topic=topic,
@@ -85,9 +91,14 @@ async def _consume(
                 if not values:
                     out.write(write_line(record) + b"\n")
                 elif record.value is not None:
-                    out.write(record.value + b"\n")
+                    out.write(_as_shown(record.value, is_terminal) + b"\n")
             out.flush()
     if not count and not gaps.found:
         is_whole = isinstance(start, Beginning) and isinstance(until, End)
         say(f"no records in {topic}" if is_whole else f"no records in that part of {topic}")
     return EXIT_FINDINGS if gaps.found else 0
+
+
+def _as_shown(value: bytes, is_terminal: bool) -> bytes:
+    """The exact bytes, but for a person: a value must not act on their terminal."""
+    return printable(value.decode("utf-8", "backslashreplace")).encode() if is_terminal else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from ticketgate.agents.plural import counted
+from ticketgate.codecs.records.printable import json_text
 from ticketgate.codecs.values.strict import decode
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.config.usage import CommandError
@@ -79,7 +79,7 @@ def command(context: click.Context, tickets: Path, policy: Path, is_funnel: bool
             )
         )
     if as_json:
-        click.echo(json.dumps(summary(result)))
+        click.echo(json_text(summary(result)))
     else:
         show(result, records)
     return 0 if result.is_complete else 1
@@ -170,7 +170,7 @@ def describe(record: Record) -> tuple[str, str]:
     value = decode(record.value)
     if isinstance(value, dict):
         name, state = value.get("id"), value.get("state", "")
-        text = state if isinstance(state, str) else json.dumps(state, ensure_ascii=False)
+        text = state if isinstance(state, str) else json_text(state)
         return str(name if name is not None else "?"), _plain(_short(text))
     return "?", _plain(_short(record.value.decode(errors="replace")))
 

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 import click
 from pydantic import SecretStr
+from ticketgate.codecs.records.redact import HIDDEN, redact
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.cli.output import print_json, print_table, say
 from ticketgate.streams.config.kafka_settings import Key
 from ticketgate.streams.config.setting_kinds import show_duration
 from ticketgate.streams.config.settings import CONFIG_VARIABLE, PREFIX, Settings, load_settings
 
-HIDDEN = "********"
 # What may stand behind an address without being a secret.
 _PLAIN_PATHS = "/0123456789"
 
@@ -62,7 +62,7 @@ def shown(value: object) -> str | int | float | bool | None:
         return show_duration(value)
     if value is None or isinstance(value, (bool, int, float)):
         return value
-    return str(value)
+    return redact(str(value))
 
 
 def hide_secrets(url: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 
 import click
 from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.lane.logs import configure_logging
 
 
 @click.command("worker")
@@ -52,14 +52,3 @@ def command(settings: Settings) -> None:
     from ticketgate.streams.process.app import run_worker
 
     run_worker(settings)
-
-
-def configure_logging(level: str) -> None:
-    """Log to stderr, one line each; libraries from warnings up."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        force=True,
-    )
-    logging.getLogger("ticketgate").setLevel(level.upper())

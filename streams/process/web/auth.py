@@ -29,10 +29,10 @@ class Keys:
         """Whether a caller needs one."""
         return bool(self._digests)
 
-    def require(self, request: web.Request) -> None:
-        """Raises the 401 that the request gets if it has no valid key and needs one."""
+    def require(self, request: web.Request) -> bytes | None:
+        """The digest of the request's key, None where none is needed. Raises the 401 of one that has no valid key."""
         if not self._digests:
-            return
+            return None
         header = request.headers.get("Authorization", "")
         given = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
         if not given:
@@ -42,6 +42,7 @@ class Keys:
         fitting = [known for known in self._digests if hmac.compare_digest(digest, known)]
         if not fitting:
             raise _refused("the API key is not valid here")
+        return digest
 
 
 def _digest(key: str) -> bytes:

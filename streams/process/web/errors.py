@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 from ticketgate.codecs.systemone.protocol import error_body
+from ticketgate.codecs.values.malformed import shorten
 from ticketgate.codecs.values.strict import JsonValue, encode
 
 log = logging.getLogger(__name__)
@@ -55,15 +56,15 @@ def json_response(
 @web.middleware
 async def json_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every error as JSON, and every response with an id."""
-    request_id = f"req_{uuid.uuid4().hex}"
+    request_id = new_request_id()
     try:
         response = await handler(request)
     except ApiError as err:
         response = json_response(err.body, status=err.status, headers=err.headers)
     except web.HTTPError as err:
-        response = _translated(err)
+        response = translated(err)
     except Exception:
-        log.exception("request %s to %s failed", request_id, request.path)
+        log.exception("request %s to %s failed", request_id, shorten(request.path))
         what = f"the server failed; its log has the reason under {request_id}"
         response = json_response(error_body("internal_error", what), status=500)
     if not response.prepared:
@@ -71,7 +72,12 @@ async def json_errors(request: web.Request, handler: Handler) -> web.StreamRespo
     return response
 
 
-def _translated(err: web.HTTPError) -> web.Response:
+def new_request_id() -> str:
+    """An id by which a caller and the log speak of one request."""
+    return f"req_{uuid.uuid4().hex}"
+
+
+def translated(err: web.HTTPException) -> web.Response:
     """aiohttp's own errors: an unknown path, a method that a path has not, …"""
     body: JsonValue = error_body("api_usage_error", err.reason)
     if err.status in (404, 405):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from aiohttp import web
+from ticketgate.codecs.records.redact import redact
 from ticketgate.streams.config.readiness import Readiness
 from ticketgate.streams.config.settings import Guarantee
 from ticketgate.streams.config.telemetry import Telemetry
@@ -34,7 +35,7 @@ def health_routes(
             **describe(),
         }
         return web.Response(
-            text=json.dumps(body) + "\n",
+            text=redact(json.dumps(body)) + "\n",
             status=200 if readiness.is_ready else 503,
             content_type="application/json",
         )

@@ -25,6 +25,7 @@ from ticketgate.agents.scoring.systemone import (
 from ticketgate.codecs.systemone.protocol import PATH
 from ticketgate.codecs.systemone.questions import NoulQuestion
 from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
+from ticketgate.streams.process.web.admission import Admission, Origins, require_json, room_for
 from ticketgate.streams.process.web.auth import Keys
 from ticketgate.streams.process.web.batching import MicroBatcher, Overloaded
 from ticketgate.streams.process.web.errors import OVERLOADED, ApiError, json_response, refusal
@@ -38,14 +39,26 @@ MOST_TEXTS = 2048
 # Larger bodies are parsed in a thread: the event loop of a worker has heartbeats to send.
 INLINE_BYTES = 32 * 1024
 RETRY_AFTER_S = 1
+# Where no setting says otherwise.
+BYTES_AT_ONCE = 64 * 2**20
 
 
 class SystemOne:
     """The endpoint. Used from one event loop; `close` ends it."""
 
-    def __init__(self, scorer: Scorer, *, keys: Keys, max_bytes: int, timeout: timedelta) -> None:
+    def __init__(
+        self,
+        scorer: Scorer,
+        *,
+        keys: Keys,
+        max_bytes: int,
+        timeout: timedelta,
+        origins: Origins | None = None,
+        admission: Admission | None = None,
+    ) -> None:
         self._scorer = scorer
-        self._keys = keys
+        self._keys, self._origins = keys, origins or Origins()
+        self._admission = admission or Admission(most_bytes=BYTES_AT_ONCE)
         self._max_bytes = max_bytes
         self._timeout_s = timeout.total_seconds()
         self._batcher = MicroBatcher(scorer)
@@ -64,13 +77,18 @@ class SystemOne:
         await self._batcher.close()
 
     async def _answer(self, request: web.Request) -> web.Response:
-        self._keys.require(request)
+        self._origins.require(request)
+        caller = self._keys.require(request)
+        require_json(request)
         deadline = asyncio.get_running_loop().time() + self._timeout_s
-        asked = await self._read(await self._body(request, deadline))
-        self._require_model(asked)
-        return json_response(await self._score(asked, deadline))
+        self._require_size(request)
+        with self._admission.enter(caller, room_for(request.content_length, self._max_bytes)):
+            asked = await self._read(await self._body(request, deadline))
+            self._require_model(asked)
+            return json_response(await self._score(asked, deadline))
 
     async def _models(self, request: web.Request) -> web.Response:
+        self._origins.require(request)
         self._keys.require(request)
         model = self._scorer.model
         return json_response(
@@ -90,11 +108,13 @@ class SystemOne:
     async def _openapi(self, _: web.Request) -> web.Response:
         return json_response(document())
 
-    async def _body(self, request: web.Request, deadline: float) -> bytes:
+    def _require_size(self, request: web.Request) -> None:
         if request.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise refusal(415, "api_usage_error", "send the body without a Content-Encoding")
         if (request.content_length or 0) > self._max_bytes:
             raise self._too_large()
+
+    async def _body(self, request: web.Request, deadline: float) -> bytes:
         body = bytearray()
         try:
             async with asyncio.timeout_at(deadline):
@@ -106,9 +126,9 @@ class SystemOne:
             what = f"the body did not arrive within {self._timeout_s:g} s"
             raise refusal(408, "timeout_error", what) from err
         except (web.RequestPayloadError, ConnectionError, ValueError) as err:
-            raise refusal(
-                400, "api_usage_error", f"the body cannot be read: {' '.join(str(err).split())}"
-            ) from err
+            # Not what it says: it quotes what was sent.
+            what = f"the body cannot be read ({type(err).__name__})"
+            raise refusal(400, "api_usage_error", what) from None
         return bytes(body)
 
     async def _read(self, body: bytes) -> Request:

@@ -19,6 +19,7 @@ from ticketgate.agents.scoring import Scorer, Scores, open_scorer
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question
+from ticketgate.streams.process.web.admission import Admission
 from ticketgate.streams.process.web.auth import Keys
 from ticketgate.streams.process.web.server import WebServer
 from ticketgate.streams.process.web.systemone import SystemOne
@@ -100,7 +101,13 @@ class GivenScorer:
 
 @contextmanager
 def serving(
-    scorer: Scorer, *, keys: Sequence[str] = (), max_bytes: int = 2**20, timeout_s: float = 30.0
+    scorer: Scorer,
+    *,
+    keys: Sequence[str] = (),
+    max_bytes: int = 2**20,
+    timeout_s: float = 30.0,
+    bytes_at_once: int = 64 * 2**20,
+    **port: Any,
 ) -> Iterator[Served]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="endpoint", daemon=True)
@@ -112,8 +119,9 @@ def serving(
             keys=Keys([SecretStr(key) for key in keys]),
             max_bytes=max_bytes,
             timeout=timedelta(seconds=timeout_s),
+            admission=Admission(most_bytes=bytes_at_once),
         )
-        server = WebServer(endpoint.routes, bind="127.0.0.1", port=0)
+        server = WebServer(endpoint.routes, bind="127.0.0.1", port=0, **port)
         await server.start()
         return endpoint, server
 

@@ -1,0 +1,47 @@
+"""The standard streams of a command, on which nothing from outside acts on a terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, TextIO, cast
+
+from ticketgate.codecs.records.printable import printable
+from ticketgate.codecs.records.redact import redact
+
+
+def guard_standard_streams() -> None:
+    """From here on, what this process writes as text to stdout and stderr is escaped."""
+    if not isinstance(sys.stdout, SafeStream):
+        sys.stdout = cast("TextIO", SafeStream(sys.stdout))
+        sys.stderr = cast("TextIO", SafeStream(sys.stderr, is_talk=True))
+
+
+# What rich colours by. Nothing else of what begins with an escape passes.
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+class SafeStream:
+    """A text stream on which what is not printable is escaped, whoever writes it; bytes behind it are not its concern.
+
+    is_talk: what is written is for people and not a result, so secrets are hidden too.
+    """
+
+    def __init__(self, stream: TextIO, *, is_talk: bool = False) -> None:
+        self._stream, self._is_talk = stream, is_talk
+
+    def write(self, text: str) -> int:
+        """Write `text`, escaped; colours stay on a terminal."""
+        size = len(text)
+        if self._is_talk:
+            text = redact(text)
+        if self._stream.isatty():
+            pieces = _COLOUR.split(text)
+            pieces[::2] = [printable(piece.replace("\r", "")) for piece in pieces[::2]]
+            self._stream.write("".join(pieces))
+        else:
+            self._stream.write(printable(text))
+        return size
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
