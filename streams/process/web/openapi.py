@@ -66,11 +66,14 @@ def document() -> JsonValue:
 _ERRORS = {
     "400": "a model is named that is not here, or the body broke off",
     "401": "a key is required and none, or a wrong one, was sent",
+    "403": "pages of that Origin may not ask",
     "408": "the body did not arrive in time",
     "413": "the body is too large",
-    "415": "the body is compressed",
+    "415": "the body is compressed, or does not say that it is application/json",
+    "421": "this server does not go by that Host",
+    "429": "the key asks too often, or too much at once; retry-after says when to ask again",
     "502": "the model's answers do not hold together",
-    "503": "no answer in time; retry-after says when to ask again",
+    "503": "no answer in time, or no room for the body; retry-after says when to ask again",
     "529": "overloaded; retry-after says when to ask again",
 }
 

@@ -77,13 +77,14 @@ class SystemOne:
         await self._batcher.close()
 
     async def _answer(self, request: web.Request) -> web.Response:
-        self._origins.require(request)
         caller = self._keys.require(request)
-        require_json(request)
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         self._require_size(request)
         with self._admission.enter(caller, room_for(request.content_length, self._max_bytes)):
-            asked = await self._read(await self._body(request, deadline))
+            body = await self._body(request, deadline)
+            self._origins.require(request)
+            require_json(request)
+            asked = await self._read(body)
             self._require_model(asked)
             return json_response(await self._score(asked, deadline))
 
