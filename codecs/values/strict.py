@@ -48,6 +48,8 @@ _PERHAPS_OUT_OF_RANGE = re.compile(rb"[0-9](?:[eE]|[0-9]{18})")
 # Possessive, so that a text without an end costs its length once.
 _TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
+_DEEP = re.compile(rb"[\[{](?:[ \t\r\n]*+[\[{]){%d}" % MAX_DEPTH)
+
 # How orjson writes a float: always with a point or an exponent.
 _PERHAPS_FLOAT = re.compile(rb"[0-9][.e]")
 
@@ -71,7 +73,8 @@ def decode(data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> JsonValue | Ma
     if _has_too_many_containers(data):
         most = MAX_CONTAINERS_ANYWAY + len(data) // BYTES_A_CONTAINER
         what = f"more than {most} objects and arrays, which is what {len(data)} bytes may have"
-        return _malformed("too_many_containers", what)
+        # Whoever nests too deeply has too many as well, and is told the nearer reason.
+        return (explain(data) if _DEEP.search(data) else None) or _malformed("too_many_containers", what)
     try:
         value = cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True))
     except ValueError as err:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
 from ticketgate.agents.scoring import ScorerError, open_scorer
@@ -131,12 +131,14 @@ def test_a_pipe_is_no_file(folder: Path) -> None:
     assert "cannot read tokenizer.json: no regular file" in refusal(folder)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     with contextlib.suppress(NotAGraph):
         read_reach(content)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 4000), st.integers(0, 255))
 def test_a_changed_byte_is_read_or_refused(place: int, byte: int) -> None:
     content = bytearray(tiny.pair_model().SerializeToString())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from aiokafka import ConsumerRecord
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ticketgate.agents.scoring import ScorerError, open_scorer
 from ticketgate.codecs.records.printable import json_text, printable
@@ -49,11 +49,13 @@ def test_no_header_and_no_pair_shows_its_secret(text: str) -> None:
     assert "PASS" not in redact(text)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters=":=")))
 def test_plain_text_is_left_alone(text: str) -> None:
     assert "earer" in text or redact(text) == text
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_what_is_shown_is_printable_and_json_stays_what_it_was(text: str) -> None:
     told, written = printable(text), json_text({"k": text})
@@ -121,9 +123,9 @@ def test_the_scorers_url_is_hidden_in_settings_and_errors() -> None:
     ],
 )
 def test_what_is_open_is_said_at_start(variable: str, value: str, told: str) -> None:
-    settings = load_settings(environment={variable: value}).settings
+    loaded = load_settings(environment={variable: value}).settings
 
-    (line,) = exposures(settings)
+    (line,) = exposures(loaded)
 
     assert told in line
     assert "PASS" not in line
