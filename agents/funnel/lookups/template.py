@@ -1,7 +1,9 @@
 """A URL or a key with places for what is looked up: `authority:{tenant}:{actor_id}`.
 
 Promise: two proposals whose parts differ never fill one template alike. So each part is percent-encoded, the colon and
-the slash too; a tenant `a:b` would otherwise read what belongs to the tenant `a`.
+the slash too; a tenant `a:b` would otherwise read what belongs to the tenant `a`. Between two places stands a character
+that no part has, or `{tenant}-{actor_id}` would be one key for `a`, `b-c` and for `a-b`, `c`. A number or a truth value
+begins with `=`, which no text does: 1 and "1" are two keys.
 """
 
 import re
@@ -16,6 +18,8 @@ from ticketgate.codecs.records.proposal import Proposal
 PLACES = ("actor_id", "operation", "tenant")
 
 _VALUES = "values."
+# What no encoded part holds.
+_SEPARATOR = re.compile(r"[^A-Za-z0-9_.~@%=-]")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -42,6 +46,12 @@ class Template:
                 raise TemplateError(f"has no place {{{place}}}; there are {told}")
         if "{" in _PLACE.sub("", text) or "}" in _PLACE.sub("", text):
             raise TemplateError("has a brace that belongs to no place")
+        for between in _PLACE.split(text)[2:-1:2]:
+            if not _SEPARATOR.search(between):
+                told = f"only {between!r}" if between else "nothing"
+                raise TemplateError(
+                    f"has {told} between two places, so that different parts could fill it alike; put a : between them"
+                )
         for place in must:
             if place not in places:
                 raise TemplateError(f"lacks {{{place}}}")
@@ -69,7 +79,9 @@ def _part(place: str, proposal: Proposal) -> str | None:
         value = request.values.get(place.removeprefix(_VALUES))
         if value is None:
             return None
-        return encoded(str(value).lower() if isinstance(value, bool) else str(value))
+        if isinstance(value, str):
+            return encoded(value)
+        return f"={str(value).lower() if isinstance(value, bool) else value}"
     return encoded(
         {"actor_id": request.actor_id, "operation": request.operation, "tenant": proposal.tenant}[place]
     )
