@@ -10,7 +10,8 @@ from pathlib import Path
 from ticketgate.agents.scoring.fixed import SETTING as _SCORER_SETTING
 from ticketgate.agents.scoring.fixed import FixedScorer
 from ticketgate.agents.scoring.scorer import Failure, Scorer, ScorerError, ScorerUnavailable, Scores
-from ticketgate.codecs.records.redact import redact
+from ticketgate.agents.scoring.shipped import default_model_path
+from ticketgate.codecs.values.redact import redact
 
 __all__ = [
     "Failure",

@@ -33,10 +33,10 @@ from ticketgate.agents.scoring.scorer import Failure, ScorerError, ScorerUnavail
 from ticketgate.agents.scoring.shortlist import EmbedFn
 from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
 from ticketgate.codecs.records.decision import ModelRef
-from ticketgate.codecs.records.redact import redact
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.protocol import PATH
 from ticketgate.codecs.systemone.questions import Question
+from ticketgate.codecs.values.redact import redact
 from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode, encode
 
 SETTING: Final = "TICKETGATE_SCORER"

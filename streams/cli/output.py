@@ -16,8 +16,8 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
-from ticketgate.codecs.records.printable import json_text, printable
-from ticketgate.codecs.records.redact import redact
+from ticketgate.codecs.values.printable import json_text, printable
+from ticketgate.codecs.values.redact import redact
 
 # Rich takes 80 columns where there is no terminal, and would fold what a script or a log reads.
 _WIDE = 250

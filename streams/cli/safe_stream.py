@@ -6,8 +6,8 @@ import re
 import sys
 from typing import Any, TextIO, cast
 
-from ticketgate.codecs.records.printable import printable
-from ticketgate.codecs.records.redact import redact
+from ticketgate.codecs.values.printable import printable
+from ticketgate.codecs.values.redact import redact
 
 
 def guard_standard_streams() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Literal, get_args
 
-from pydantic import (
-    BeforeValidator,
-)
+from pydantic import BeforeValidator
+from ticketgate.streams.config.kafka_settings import Key
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class SettingsError(Exception):
@@ -15,6 +17,59 @@ class SettingsError(Exception):
     def __init__(self, setting: str, what: str, remedy: str) -> None:
         super().__init__(f"{setting}: {what}; {remedy}")
         self.setting, self.what, self.remedy = setting, what, remedy
+
+
+def _duration(value: object) -> object:
+    """`"90s"`, `"14d"`, `"250ms"` or a number of seconds."""
+    if isinstance(value, str):
+        number = value.rstrip("dhms")
+        unit = value[len(number) :] or "s"
+        if unit in _UNITS:
+            try:
+                return timedelta(seconds=float(number) * _UNITS[unit])
+            except ValueError:
+                pass
+        raise ValueError("must be a duration such as 500ms, 30s, 10m, 12h or 14d")
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+
+
+def _keys(value: object) -> object:
+    """`"one,two"`, or in a file an array."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if isinstance(value, (list, tuple)) and not all(
+        isinstance(key, Key) or (isinstance(key, str) and key.strip()) for key in value
+    ):
+        # An empty variable must not open a port that its owner believes is closed.
+        raise ValueError("names an empty key")
+    if not value:
+        raise ValueError("names no key")
+    return (
+        tuple(key.strip() if isinstance(key, str) else key for key in value)
+        if isinstance(value, (list, tuple))
+        else value
+    )
+
+
+Keys = Annotated[tuple[Key, ...], BeforeValidator(_keys)]
+
+
+def _names(value: object) -> object:
+    """`"one,two"`, or in a file an array; none of them empty."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        stripped = tuple(each.strip() for each in value)
+        if not all(stripped):
+            raise ValueError("has an empty name")
+        return stripped
+    return value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 
 
 Role = Literal["decide", "propose", "effects"]
@@ -36,3 +91,13 @@ def _roles(value: object) -> object:
 
 
 Roles = Annotated[tuple[Role, ...], BeforeValidator(_roles)]
+
+
+def show_duration(value: timedelta) -> str:
+    """`14d`, `90s`, `500ms`: the largest unit that divides it."""
+    milliseconds = round(value.total_seconds() * 1000)
+    for unit in ("d", "h", "m", "s"):
+        size = round(_UNITS[unit] * 1000)
+        if milliseconds >= size and milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    return f"{milliseconds}ms"

@@ -21,7 +21,7 @@ from ticketgate.streams.config.addresses import OptionalPath, RedisUrl, ScorerNa
 from ticketgate.streams.config.kafka_settings import Key
 from ticketgate.streams.config.kubernetes import is_service_variable
 from ticketgate.streams.config.setting_kinds import Duration, Roles, SettingsError, show_duration
-from ticketgate.streams.lane.web_settings import WebSettings
+from ticketgate.streams.config.web_settings import WebSettings
 
 PREFIX = "TICKETGATE_"
 CONFIG_VARIABLE = "TICKETGATE_CONFIG"

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ticketgate.codecs.records.headers import escape_name, has_readable_name, unescape_name
-from ticketgate.codecs.records.printable import printable_json
 from ticketgate.codecs.values.limits import MAX_DEPTH, MAX_FILE_BYTES
 from ticketgate.codecs.values.malformed import quote, wrong_kind
+from ticketgate.codecs.values.printable import printable_json
 from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode, encode
 
 Headers = tuple[tuple[str, bytes | None], ...]

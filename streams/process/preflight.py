@@ -20,7 +20,7 @@ from ticketgate.agents.funnel.file.funnel_file import (
 from ticketgate.agents.funnel.file.release import require_release
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
-from ticketgate.codecs.records.redact import redact
+from ticketgate.codecs.values.redact import redact
 from ticketgate.store.conditions import CLUSTER, CLUSTER_REMEDY
 from ticketgate.store.connect import connect
 from ticketgate.streams.config.setting_kinds import SettingsError

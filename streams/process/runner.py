@@ -28,7 +28,6 @@ from ticketgate.streams.config.setting_kinds import Role
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.telemetry import Telemetry
 from ticketgate.streams.lane.consuming import Consuming
-from ticketgate.streams.lane.exposure import exposures
 from ticketgate.streams.lane.lane_parts import LaneParts
 from ticketgate.streams.lane.leavings import withdraw_forever
 from ticketgate.streams.lane.opening.claims_store import ClaimsStore
@@ -40,6 +39,7 @@ from ticketgate.streams.lane.taking.floor import Floor
 from ticketgate.streams.lane.taking.passing import PassingOver
 from ticketgate.streams.lane.taking.records import RecordWriter, output_topics
 from ticketgate.streams.lane.taking.tracing import open_tracing
+from ticketgate.streams.process.exposure import exposures
 from ticketgate.streams.process.preflight import without_password
 from ticketgate.streams.process.process_watch import ProcessWatch, end_now, end_with
 from ticketgate.streams.process.serving import open_web

@@ -16,7 +16,7 @@ from ticketgate.agents.scoring.scorer import Closable
 from ticketgate.streams.config.readiness import Readiness
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.telemetry import Telemetry
-from ticketgate.streams.lane.exposure import exposures
+from ticketgate.streams.process.exposure import exposures
 from ticketgate.streams.process.web.admission import Admission, Origins
 from ticketgate.streams.process.web.auth import Keys
 from ticketgate.streams.process.web.health import health_routes

@@ -15,14 +15,14 @@ from aiokafka import ConsumerRecord
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ticketgate.agents.scoring import ScorerError, open_scorer
-from ticketgate.codecs.records.printable import json_text, printable
-from ticketgate.codecs.records.redact import redact
+from ticketgate.codecs.values.printable import json_text, printable
+from ticketgate.codecs.values.redact import redact
 from ticketgate.streams.cli.running.settings import shown
+from ticketgate.streams.config.logs import SafeFormatter
 from ticketgate.streams.config.settings import load_settings
 from ticketgate.streams.kafka.envelope import read_line, write_line
-from ticketgate.streams.lane.exposure import exposures
-from ticketgate.streams.lane.logs import SafeFormatter
 from ticketgate.streams.parts.process import open_log, owners_folder
+from ticketgate.streams.process.exposure import exposures
 
 ACTING = ["\u009b2K", "\x7f", "\u202e", "\u200b", "\u2066", "\x1b[2J", "\ufeff", "\u2028"]
 SECRET_URLS = [

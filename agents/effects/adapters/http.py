@@ -33,8 +33,8 @@ from ticketgate.agents.effects.port import (
     TimedOut,
 )
 from ticketgate.agents.http_asking import HttpAsker, NoAnswer
-from ticketgate.codecs.records.redact import redact
 from ticketgate.codecs.values.malformed import shorten
+from ticketgate.codecs.values.redact import redact
 from ticketgate.codecs.values.strict import JsonValue, Malformed, decode, encode
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from ticketgate.agents.funnel.lookups.reading import read_authority, read_world
 from ticketgate.agents.funnel.lookups.template import Template
 from ticketgate.agents.http_asking import HttpAsker, NoAnswer
 from ticketgate.codecs.records.proposal import Proposal
-from ticketgate.codecs.records.redact import redact
+from ticketgate.codecs.values.redact import redact
 from ticketgate.codecs.values.strict import encode
 
 # 429 too many requests, 503 not now; 502 and 504 are a proxy before a server that is away.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from ticketgate.codecs.records.printable import json_text
+from ticketgate.codecs.values.printable import json_text
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import named, read_json
 from ticketgate.streams.config.usage import CommandError

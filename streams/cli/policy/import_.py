@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from ticketgate.codecs.records.printable import json_text
+from ticketgate.codecs.values.printable import json_text
 from ticketgate.streams.cli.files import named, read_json
 from ticketgate.streams.config.usage import CommandError
 

@@ -7,7 +7,7 @@ import sys
 from contextlib import aclosing
 
 import click
-from ticketgate.codecs.records.printable import printable
+from ticketgate.codecs.values.printable import printable
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.cli.output import quiet_libraries, say

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from ticketgate.agents.plural import counted
-from ticketgate.codecs.records.printable import json_text
+from ticketgate.codecs.values.printable import json_text
 from ticketgate.codecs.values.strict import decode
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.config.usage import CommandError

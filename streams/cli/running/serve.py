@@ -18,7 +18,7 @@ def command(settings: Settings) -> None:
     """
     import asyncio
 
-    from ticketgate.streams.lane.logs import configure_logging
+    from ticketgate.streams.config.logs import configure_logging
     from ticketgate.streams.process.serving import serve
     from ticketgate.streams.roles.decide.scorers import require_scorer
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import click
 from pydantic import SecretStr
-from ticketgate.codecs.records.redact import HIDDEN, redact
+from ticketgate.codecs.values.redact import HIDDEN, redact
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.cli.output import print_json, print_table, say
 from ticketgate.streams.config.kafka_settings import Key

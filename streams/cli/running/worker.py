@@ -7,8 +7,8 @@ import logging
 
 import click
 from ticketgate.streams.cli.options import settings_flags
+from ticketgate.streams.config.logs import configure_logging
 from ticketgate.streams.config.settings import Settings
-from ticketgate.streams.lane.logs import configure_logging
 
 
 @click.command("worker")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from aiohttp import web
-from ticketgate.codecs.records.redact import redact
+from ticketgate.codecs.values.redact import redact
 from ticketgate.streams.config.readiness import Readiness
 from ticketgate.streams.config.settings import Guarantee
 from ticketgate.streams.config.telemetry import Telemetry

@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import sys
 
-from ticketgate.codecs.records.printable import printable
-from ticketgate.codecs.records.redact import redact
+from ticketgate.codecs.values.printable import printable
+from ticketgate.codecs.values.redact import redact
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 

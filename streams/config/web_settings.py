@@ -6,51 +6,18 @@ Promise: what is made does not contradict itself.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import BeforeValidator, Field, model_validator
-from ticketgate.streams.config.kafka_settings import KafkaSettings, Key
-from ticketgate.streams.lane.durations import Duration
-
-
-def _keys(value: object) -> object:
-    """`"one,two"`, or in a file an array."""
-    if isinstance(value, str):
-        value = value.split(",")
-    if isinstance(value, (list, tuple)) and not all(
-        isinstance(key, Key) or (isinstance(key, str) and key.strip()) for key in value
-    ):
-        # An empty variable must not open a port that its owner believes is closed.
-        raise ValueError("names an empty key")
-    if not value:
-        raise ValueError("names no key")
-    return (
-        tuple(key.strip() if isinstance(key, str) else key for key in value)
-        if isinstance(value, (list, tuple))
-        else value
-    )
-
-
-def _names(value: object) -> object:
-    """`"one,two"`, or in a file an array; none of them empty."""
-    if isinstance(value, str):
-        value = value.split(",")
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        stripped = tuple(each.strip() for each in value)
-        if not all(stripped):
-            raise ValueError("has an empty name")
-        return stripped
-    return value
-
-
-Keys = Annotated[tuple[Key, ...], BeforeValidator(_keys)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+from pydantic import Field, model_validator
+from ticketgate.streams.config.addresses import Bind
+from ticketgate.streams.config.kafka_settings import KafkaSettings
+from ticketgate.streams.config.setting_kinds import Duration, Keys, Names
 
 
 class WebSettings(KafkaSettings):
     """How the web port is opened, and what it takes."""
 
-    web_bind: str = Field("127.0.0.1", description="address of the web port")
+    web_bind: Bind = Field("127.0.0.1", description="address of the web port")
     web_port: int = Field(
         6066,
         description="web port: /v1/systemone /v1/models /healthz /readyz /metrics; 0 takes a free one",
