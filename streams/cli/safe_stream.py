@@ -6,9 +6,6 @@ import re
 import sys
 from typing import Any, TextIO, cast
 
-from ticketgate.codecs.values.printable import printable
-from ticketgate.codecs.values.redact import redact
-
 
 def guard_standard_streams() -> None:
     """From here on, what this process writes as text to stdout and stderr is escaped."""
@@ -33,6 +30,13 @@ class SafeStream:
     def write(self, text: str) -> int:
         """Write `text`, escaped; colours stay on a terminal."""
         size = len(text)
+        if not self._is_talk and _is_plain(text):
+            self._stream.write(text)
+            return size
+        # Here, for they come with all codecs, and `--help` is quick without.
+        from ticketgate.codecs.values.printable import printable
+        from ticketgate.codecs.values.redact import redact
+
         if self._is_talk:
             text = redact(text)
         if self._stream.isatty():
@@ -45,3 +49,7 @@ class SafeStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.replace("\n", "").isprintable()

@@ -31,9 +31,9 @@ class Counting:
     def from_str(cls, text: str) -> Counting:
         return cls(Tokenizer.from_str(text))
 
-    def encode(self, *texts: str, **how: Any) -> Any:
-        self.chars += sum(map(len, texts))
-        return self._tokenizer.encode(*texts, **how)
+    def encode(self, text: str, pair: str | None = None, **how: Any) -> Any:
+        self.chars += len(text) + len(pair or "")
+        return self._tokenizer.encode(text, pair, **how)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tokenizer, name)

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
+from onnx.external_data_helper import set_external_data
 from ticketgate.agents.scoring import ScorerError, open_scorer
 from ticketgate.agents.scoring.graph_file import NotAGraph, read_reach
 
@@ -45,7 +46,7 @@ def move_out(folder: Path, location: str) -> bytes:
     model = tiny.pair_model()
     (table,) = (each for each in model.graph.initializer if each.name == "table")
     data = bytes(table.raw_data)
-    onnx.external_data_helper.set_external_data(table, location=location, offset=0, length=len(data))
+    set_external_data(table, location=location, offset=0, length=len(data))
     table.ClearField("raw_data")
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     return data

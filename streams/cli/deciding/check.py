@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from ticketgate.codecs.values.printable import json_text
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import named, read_json
 from ticketgate.streams.config.usage import CommandError
@@ -30,6 +29,7 @@ def command(answers: Path, policy: Path, as_json: bool) -> int:
     # Loaded when it is needed, so that --help is quick.
     from ticketgate.agents.policy import load_policy
     from ticketgate.agents.workbench.policy.check import CheckInputError, check
+    from ticketgate.codecs.values.printable import json_text
     from ticketgate.codecs.verdict import Status
 
     given = read_json(answers)
@@ -60,6 +60,8 @@ def to_json(decision: Decision) -> dict[str, object]:
 
 def to_text(decision: Decision) -> str:
     """A few lines for a person."""
+    from ticketgate.codecs.values.printable import json_text
+
     verdict = decision.verdict
     lines = [
         f"{verdict.status} at {verdict.stage}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from ticketgate.codecs.values.printable import json_text
 from ticketgate.streams.cli.files import named, read_json
 from ticketgate.streams.config.usage import CommandError
 
@@ -23,6 +22,7 @@ def command(schema: Path, name: str, version: str) -> None:
     # Loaded when it is needed, so that --help is quick.
     from ticketgate.agents.policy import parse_policy
     from ticketgate.agents.workbench.policy.gliner import ImportRefusedError, policy_document
+    from ticketgate.codecs.values.printable import json_text
 
     try:
         document = policy_document(read_json(schema), name=name, version=version)
