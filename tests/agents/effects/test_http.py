@@ -238,7 +238,8 @@ async def test_what_leaves_an_outcome_open_is_logged_with_its_reason(
 
     told = [record.getMessage() for record in caplog.records]
 
-    post = f"effect {COMMAND.key}: POST {server.url}/transfers leaves open whether it stands: "
+    shown = server.url.replace("//", "//********@")
+    post = f"effect {COMMAND.key}: POST {shown}/transfers?******** leaves open whether it stands: "
     get = f"effect {COMMAND.key}: GET {server.url}/by-key/{{key}} leaves open whether it stands: "
     malformed = 'a body that is no {"id": text, "state": object} of the length allowed'
     assert told == [

@@ -126,5 +126,6 @@ def test_the_command_prints_what_the_endpoint_sends(tmp_path: Path) -> None:
 FETCH = """
 import sys, urllib.request as u
 data = open(sys.argv[2], "rb").read()
-print(u.urlopen(u.Request(sys.argv[1] + "/v1/systemone", data), timeout=30).read().decode())
+asked = u.Request(sys.argv[1] + "/v1/systemone", data, {"Content-Type": "application/json"})
+print(u.urlopen(asked, timeout=30).read().decode())
 """

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ..streams.process.web.conftest import REQUEST, GivenScorer, Served, serving
+from .conftest import REQUEST, GivenScorer, Served, serving
 
 PATH = "/v1/systemone"
 BODY = json.dumps(REQUEST).encode()

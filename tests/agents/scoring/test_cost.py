@@ -13,9 +13,9 @@ from ticketgate.agents.scoring.folder import load_folder
 from ticketgate.codecs.systemone.questions import read_questions
 from tokenizers import Tokenizer
 
-from ..agents.scoring.test_joint_contracts import BUILDERS
-from ..support.cost import allowed_bytes, peak_bytes
-from ..support.shapes import SHAPES, written
+from ...support.cost import allowed_bytes, peak_bytes
+from ...support.shapes import SHAPES, written
+from .test_joint_contracts import BUILDERS
 
 NAMES = [*BUILDERS, "bi-encoder-head"]
 

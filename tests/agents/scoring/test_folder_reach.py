@@ -20,8 +20,8 @@ from onnx.external_data_helper import set_external_data
 from ticketgate.agents.scoring import ScorerError, open_scorer
 from ticketgate.agents.scoring.graph_file import NotAGraph, read_reach
 
-from ..agents.scoring.test_joint_contracts import pair
-from ..support import tiny
+from ...support import tiny
+from .test_joint_contracts import pair
 
 
 @pytest.fixture
