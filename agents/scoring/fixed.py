@@ -37,8 +37,8 @@ class FixedScorer:
                 remedy="set it to fixed:PATH of a readable JSON file",
                 setting=SETTING,
             ) from err
-        # The file is the operator's own: the limit that protects from a stranger's ticket is not meant for it.
-        value = decode(content, max_bytes=max(len(content), 1))
+        # The limits that protect from a stranger's ticket are not meant for it.
+        value = decode(content, max_bytes=max(len(content), 1), is_our_own=True)
         if isinstance(value, Malformed):
             raise _unusable(path, value.reason)
         if not isinstance(value, dict):

@@ -54,12 +54,15 @@ _DEEP = re.compile(rb"[\[{](?:[ \t\r\n]*+[\[{]){%d}" % MAX_DEPTH)
 _PERHAPS_FLOAT = re.compile(rb"[0-9][.e]")
 
 
-def decode(data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> JsonValue | Malformed:
+def decode(
+    data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES, is_our_own: bool = False
+) -> JsonValue | Malformed:
     """The JSON value that `data` writes, or why it is refused at stage `parse`.
 
     Faults are looked for in this order, and the first found is reported: size, nothing at all, byte order mark,
     UTF-8, then whatever comes first in the document. Integers are kept as int (-2**63 … 2**64-1), numbers with
-    a point or an exponent become float. A tombstone is no value and must not be brought here.
+    a point or an exponent become float. A tombstone is no value and must not be brought here. is_our_own: an operator's
+    file, which may have as many objects and arrays as it likes.
     """
     if len(data) > max_bytes:
         return _malformed(
@@ -70,7 +73,7 @@ def decode(data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> JsonValue | Ma
         return _malformed("empty_value", f"empty value: {what}, where a JSON value must stand")
     if data.startswith(_BYTE_ORDER_MARK):
         return _malformed("bom", "byte order mark before the JSON value: send UTF-8 without one")
-    if _has_too_many_containers(data):
+    if not is_our_own and _has_too_many_containers(data):
         most = MAX_CONTAINERS_ANYWAY + len(data) // BYTES_A_CONTAINER
         what = f"more than {most} objects and arrays, which is what {len(data)} bytes may have"
         # Whoever nests too deeply has too many as well, and is told the nearer reason.

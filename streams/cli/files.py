@@ -40,7 +40,7 @@ def read_json(path: Path) -> JsonValue:
     from ticketgate.codecs.values.limits import MAX_FILE_BYTES
     from ticketgate.codecs.values.strict import Malformed, decode
 
-    value = decode(read_bytes(path), max_bytes=MAX_FILE_BYTES)
+    value = decode(read_bytes(path), max_bytes=MAX_FILE_BYTES, is_our_own=True)
     if isinstance(value, Malformed):
         raise CommandError(f"{named(path)}: {value.reason}; give one JSON value")
     return value

@@ -36,6 +36,15 @@ def test_a_ticket_that_is_not_in_the_file_has_no_answers(tmp_path: Path) -> None
     assert [s.answers for s in scores] == [{}, {}]
 
 
+def test_a_file_may_have_answers_for_as_many_tickets_as_it_likes(tmp_path: Path) -> None:
+    text = json.dumps({f"T-{number}": {"u": {}} for number in range(20_000)})
+    scorer = open_scorer(written(tmp_path, text))
+
+    (scores,) = scorer.score([Ticket(id="T-19999", state="help")], QUESTIONS)
+
+    assert scores.answers == {"u": {}}
+
+
 def test_the_model_is_the_file(tmp_path: Path) -> None:
     scorer = open_scorer(written(tmp_path, "{}"))
 
