@@ -64,8 +64,8 @@ class Lane:
         )
 
     async def standing(self) -> str | None:
-        found: bytes | None = await self.redis.get(self.keys.claim(settlement_key(KEY)))
-        return None if found is None else found.decode()
+        found = await self.redis.get(self.keys.claim(settlement_key(KEY)))
+        return found.decode() if isinstance(found, bytes) else None
 
 
 @pytest.fixture

@@ -203,7 +203,7 @@ def test_a_person_is_judged_as_a_model_is_that_is_sure(data: st.DataObject, draw
     under, values = parse_policy(drawn.text), data.draw(values_for(drawn.domains))
     models = decide_one(answers_of(values, drawn.domains), under)
 
-    persons = judge_labels(TICKET, labels_of(values), policy=under, record=RECORD)
+    persons = judge_labels(TICKET, frozenset(labels_of(values)), policy=under, record=RECORD)
 
     assert isinstance(persons, Decision)
     assert persons.verdict == models.verdict

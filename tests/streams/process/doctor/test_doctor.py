@@ -337,7 +337,7 @@ def listening(answer: bytes, status: int = 200) -> Iterator[int]:
             self.end_headers()
             self.wfile.write(answer)
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
 
     server = http.server.ThreadingHTTPServer((HOST, 0), Handler)
