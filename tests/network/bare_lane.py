@@ -74,16 +74,18 @@ class BareLane:
 
     async def seen(self) -> Counter[str]:
         """How often a read_committed reader sees each record; waits for transactions that are still being ended."""
+        place = TopicPartition(self.sink, 0)
+        # A read_committed consumer is told where the first open transaction begins, and not where the log ends.
+        async with AIOKafkaConsumer(bootstrap_servers=self._broker.bootstrap) as any_consumer:
+            end = (await any_consumer.end_offsets([place]))[place]
         consumer = AIOKafkaConsumer(
             bootstrap_servers=self._broker.bootstrap,
             isolation_level="read_committed",
             enable_auto_commit=False,
         )
         async with consumer:
-            place = TopicPartition(self.sink, 0)
             consumer.assign([place])
             await consumer.seek_to_beginning(place)
-            end = (await consumer.end_offsets([place]))[place]
             found: Counter[str] = Counter()
             async with asyncio.timeout(60):
                 while await consumer.position(place) < end:

@@ -23,6 +23,7 @@ from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.valkey import Valkey
 
 from ...network.redis_proxy import RedisProxy
+from ...support import faulty_worker
 from ...support.deployment import Deployment, Worker, ticket
 from ...support.meddling import redis_call
 from ...support.policies import FIXED_ANSWERS, SEED_POLICY
@@ -268,7 +269,7 @@ def test_a_lane_that_decides_through_a_rebuild_commits_nothing_on_claims_that_ar
     valkey: Valkey, deploy_on: NewDeployment
 ) -> None:
     gate = deploy_on(valkey.url)
-    worker = gate.start_worker(program=str(Path(__file__).with_name("faulty_worker.py")))
+    worker = gate.start_worker(program=faulty_worker.__file__)
     decide(gate, worker, range(4))
     slow = [ticket(f"S-{n}", "SLOW") for n in range(40)]
     gate.send(replace(each, key=b"one") for each in slow)
