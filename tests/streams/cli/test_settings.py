@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ticketgate.streams.cli.running.settings import HIDDEN, hide_secrets
+from ticketgate.codecs.values.redact import HIDDEN
+from ticketgate.streams.cli.running.settings import hide_secrets
 from ticketgate.streams.config.settings import Settings
 
 from tests.streams.cli.conftest import Run
