@@ -28,8 +28,9 @@ DEFAULT_REFUSAL_NEXT_STEP = "a person decides; no label was selected"
 class Decision:
     """What was decided about one ticket, and on what grounds: a decision record without its envelope.
 
-    selected: sorted labels. probabilities: as scored. answers: raw, with facts and their origin. All empty,
-    violations too, where a gate before `abstention` refused, save `answers`, which has whatever was scored.
+    selected: sorted labels. values: those of them that have values of their own, in their types. probabilities: as
+    scored. answers: raw, with facts and their origin. All empty, violations too, where a gate before `abstention`
+    refused, save `answers`, which has whatever was scored.
     effects: empty unless accepted. truncated: sorted ids of questions answered on a part of the state.
     rule_truths: by rule id, held (True), broken (False) or open (None); for metrics.
     """
@@ -38,6 +39,7 @@ class Decision:
     policy: PolicyRef
     model: ModelRef
     selected: tuple[str, ...] = ()
+    values: Mapping[str, JsonValue] = field(default_factory=dict)
     violations: tuple[Violation, ...] = ()
     probabilities: Mapping[str, Probability] = field(default_factory=dict)
     answers: JsonValue = field(default_factory=dict)
@@ -113,6 +115,7 @@ def decision_of(case: TicketCase, verdict: Verdict | None, model: ModelRef) -> D
         policy=case.policy.ref,
         model=model,
         selected=tuple(sorted(case.selected)),
+        values=case.values,
         violations=case.violations,
         probabilities=case.probabilities,
         answers=case.raw_answers,

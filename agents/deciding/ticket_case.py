@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ticketgate.agents.deciding.selection import probabilities, select
+from ticketgate.agents.deciding.selection import own_values, probabilities, select
 from ticketgate.agents.policy.atoms import Truth
 from ticketgate.agents.policy.effects import ProposedEffect, Unfilled, fill_in
 from ticketgate.agents.policy.facts import Fact, NoFact, fact_record, read_fact
@@ -96,7 +96,18 @@ class TicketCase:
             return frozenset()
         sure = {name: answer for name, answer in self.answers.items() if name not in self.abstained}
         facts = (fact.selected for fact in self.facts.values() if isinstance(fact, Fact))
-        return select(sure, self.policy.thresholds) | frozenset(each for each in facts if each is not None)
+        found = select(sure, self.policy.questions, self.policy.thresholds)
+        return found | frozenset(each for each in facts if each is not None)
+
+    @cached_property
+    def values(self) -> Mapping[str, JsonValue]:
+        """The assignment as values, of the questions that have some of their own and were not abstained from."""
+        if isinstance(self.answers, Unusable):
+            return {}
+        asked = {name: each for name, each in self.policy.questions.items() if name not in self.abstained}
+        mapped = {name: each.question for name, each in self.policy.mapped.items()}
+        found = own_values({**asked, **mapped}, self.selected)
+        return {name: found[name] for name in self.policy.ids if name in found}
 
     @cached_property
     def rule_truths(self) -> Mapping[str, Truth]:
@@ -125,7 +136,7 @@ class TicketCase:
     @cached_property
     def probabilities(self) -> Mapping[str, Probability]:
         """As scored; facts have none."""
-        return probabilities(self.usable)
+        return probabilities(self.usable, self.policy.questions)
 
     @cached_property
     def raw_answers(self) -> JsonValue:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from ticketgate.agents.effects.faults import EntryLost, ProviderMissing
 from ticketgate.agents.effects.ledger import Collided, EffectLedger, Entry, Moved, Order, Settlement
 from ticketgate.agents.effects.port import (
     LATEST_START_S,
@@ -37,6 +38,7 @@ from ticketgate.agents.effects.rules import (
     may_resend,
     refused,
 )
+from ticketgate.agents.effects.states import States
 from ticketgate.codecs.records.receipt import EffectReceipt, EffectState, EffectStatus
 
 if TYPE_CHECKING:
@@ -52,30 +54,15 @@ READ_BACK_ABSENT_S: Final = 60.0
 # Others may move an entry while it is read back; each time one of them has got further.
 MOST_LOOKS: Final = 4
 
+NO_STATES: Final[Mapping[str, States]] = {}
+
 # Known from the provider itself, and not from a person's word.
 _VERIFIED: Final = (EffectStatus.CREATED, EffectStatus.REPLAYED, EffectStatus.VERIFIED_BY_READBACK)
 
 
-class ProviderMissing(Exception):
-    """The funnel file names no such provider. Nothing was sent; a person mends the file."""
-
-    def __init__(self, provider: str, key: str) -> None:
-        super().__init__(
-            f"effect {key}: no provider {provider!r}; the funnel file must name it, also while effects of it are open"
-        )
-        self.provider, self.key = provider, key
-
-
-class EntryLost(Exception):
-    """The ledger has lost an entry that it had. Nothing more is done about the effect: `ticketgate ledger rebuild`."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f"effect {key} is no longer in the ledger; run `ticketgate ledger rebuild`")
-        self.key = key
-
-
 class Executor:
     """Carries effects out through ports by provider name. `clock` gives seconds, from anywhere, and only rises.
+    states: by tool, which observed states stand; of a tool without them, whatever has its content does.
 
     The ledger's errors pass through; nothing was sent then, or its outcome is unknown and stays so.
     """
@@ -85,10 +72,12 @@ class Executor:
         ledger: EffectLedger,
         ports: Mapping[str, EffectPort],
         *,
+        states: Mapping[str, States] = NO_STATES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ledger = ledger
         self._ports = ports
+        self._states = states
         self._clock = clock
 
     async def prepare(
@@ -151,7 +140,9 @@ class Executor:
                 return entry, CannotRead()
             port = self.port(entry)
             found = await _read_back(port, entry.key)
-            settlement = after_read_back(entry, found, settle_s=port.settle_s)
+            settlement = after_read_back(
+                entry, found, settle_s=port.settle_s, states=self._states.get(entry.order.command.tool)
+            )
             if settlement is None:
                 return entry, found
             written = await self._write(entry, settlement, token)
@@ -179,8 +170,8 @@ class Executor:
             case Refused() | Collision():
                 return await self._settle(sent, refused(sent, answer), token)
             case Executed():
-                found = await _read_back(port, sent.key)
-                return await self._settle(sent, after_success(sent, answer, found), token)
+                found, states = await _read_back(port, sent.key), self._states.get(sent.order.command.tool)
+                return await self._settle(sent, after_success(sent, answer, found, states=states), token)
             case TimedOut():
                 return await self.read_again(sent, token=token)
 

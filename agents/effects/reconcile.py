@@ -13,13 +13,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Protocol
 
-from ticketgate.agents.effects.executor import (
-    READ_BACK_FIRST_S,
-    EntryLost,
-    Executor,
-    ProviderMissing,
-    receipt_of,
-)
+from ticketgate.agents.effects.executor import READ_BACK_FIRST_S, Executor, receipt_of
+from ticketgate.agents.effects.faults import EntryLost, ProviderMissing
 from ticketgate.agents.effects.ledger import MOST_SENDS, EffectLedger, Entry, Moved, Settlement
 from ticketgate.agents.effects.port import NotFound
 from ticketgate.agents.effects.rules import may_resend

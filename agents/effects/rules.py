@@ -1,7 +1,8 @@
 """What an answer and a read-back say about an effect: the rules, as pure functions.
 
-Promise: nothing is committed that was not read back equal. Not being found makes an effect absent only where the state
-read is authoritative and was read later than the provider's settle time. All else stays unknown.
+Promise: nothing is committed that was not read back equal, in a state that its tool declares as done. Not being found
+makes an effect absent only where the state read is authoritative and was read later than the provider's settle time.
+All else stays unknown.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from ticketgate.agents.effects.port import (
     ReadBackResult,
     Refused,
 )
+from ticketgate.agents.effects.states import States
 from ticketgate.codecs.records.receipt import EffectState, EffectStatus
 from ticketgate.codecs.values.malformed import shorten
 from ticketgate.codecs.values.strict import JsonValue, canonical
@@ -27,6 +29,10 @@ VERIFIED_NEXT_STEP = "the effect stands as it was asked for; the receipt shows i
 COLLISION_NEXT_STEP = "a new effect takes a new key; what stands under this one is not touched"
 REFUSED_NEXT_STEP = "nothing was done; the provider's reason is reported"
 UNKNOWN_NEXT_STEP = "held until reading back settles it; nothing is sent again"
+PENDING_NEXT_STEP = "read again until it is done, or its time is up; nothing is sent again"
+STILL_PENDING_NEXT_STEP = "a person asks the provider; nothing is sent again"
+UNDONE_NEXT_STEP = "nothing stands as it was asked for; a new effect takes a new key"
+UNDECLARED_NEXT_STEP = "a person looks what the state means, and declares it among the tool's states"
 DIFFERS_NEXT_STEP = "a person compares the two; what stands is not what was asked for"
 ABSENT_NEXT_STEP = (
     "nothing stands; sent once more under its key if the provider allows, or else held for a person"
@@ -55,13 +61,17 @@ def refused(entry: Entry, answer: Refused | Collision) -> Settlement:
     return Settlement(state=EffectState.REJECTED, verdict=verdict)
 
 
-def after_success(entry: Entry, answer: Executed, found: ReadBackResult) -> Settlement:
+def after_success(
+    entry: Entry, answer: Executed, found: ReadBackResult, *, states: States | None = None
+) -> Settlement:
     """A success is a claim of the transport's. What does not stand just so stays open, and is read back again."""
     if (
         isinstance(found, Found)
         and found.provider_id == answer.provider_id
         and not any(differences(entry.order.command.arguments, found.state))
     ):
+        if (not_done := _not_done(entry, found, states)) is not None:
+            return not_done
         return Settlement(
             state=EffectState.COMMITTED,
             verdict=Verdict(Status.ACCEPT, Stage.POSTCONDITION, _before(entry), VERIFIED_NEXT_STEP),
@@ -72,12 +82,16 @@ def after_success(entry: Entry, answer: Executed, found: ReadBackResult) -> Sett
     return Settlement(state=EffectState.UNKNOWN, verdict=_NOT_VERIFIED, provider_id=answer.provider_id)
 
 
-def after_read_back(entry: Entry, found: ReadBackResult, *, settle_s: float) -> Settlement | None:
+def after_read_back(
+    entry: Entry, found: ReadBackResult, *, settle_s: float, states: States | None = None
+) -> Settlement | None:
     """What a read-back settles of an open entry; None if it says nothing new. `entry` is as it was before the read, so
     that its age is the least that the read can have had."""
     match found:
         case Found():
-            return _found(entry, found)
+            settlement = _found(entry, found, states)
+            is_news = settlement.state is not entry.state or settlement.verdict != entry.verdict
+            return settlement if is_news else None
         case NotFound():
             is_final = found.is_authoritative and entry.age_s >= settle_s
             return _absent(entry) if is_final and entry.state is EffectState.UNKNOWN else None
@@ -105,7 +119,7 @@ def differences(wanted: Mapping[str, JsonValue], observed: Mapping[str, JsonValu
             yield f"{name}:wanted={_shown(value)}:observed={_shown(observed.get(name))}"
 
 
-def _found(entry: Entry, found: Found) -> Settlement:
+def _found(entry: Entry, found: Found, states: States | None) -> Settlement:
     different = tuple(differences(entry.order.command.arguments, found.state))
     if different:
         return Settlement(
@@ -114,11 +128,44 @@ def _found(entry: Entry, found: Found) -> Settlement:
             provider_id=found.provider_id,
             observed=found.state,
         )
+    if (not_done := _not_done(entry, found, states)) is not None:
+        return not_done
     reasons = ("verified_late",) if _was_claimed(entry) else ("transport_timed_out_after_commit",)
     return Settlement(
         state=EffectState.COMMITTED,
         verdict=Verdict(Status.ACCEPT, Stage.READBACK, reasons, VERIFIED_NEXT_STEP),
         status=EffectStatus.VERIFIED_BY_READBACK,
+        provider_id=found.provider_id,
+        observed=found.state,
+    )
+
+
+def _not_done(entry: Entry, found: Found, states: States | None) -> Settlement | None:
+    """What becomes of an effect of the right content that its tool's states do not call done; None if they do.
+
+    At `postcondition`: something was made under the key, so it is not sent again should it vanish.
+    """
+    standing = "done" if states is None else states.standing(found.state)
+    if states is None or standing == "done":
+        return None
+    told, state, status, stage = (
+        states.told(found.state),
+        EffectState.UNKNOWN,
+        Status.UNKNOWN,
+        Stage.POSTCONDITION,
+    )
+    if standing == "undone":
+        reason, next_step = f"undone:{told}", UNDONE_NEXT_STEP
+        state, status, stage = EffectState.REJECTED, Status.REJECT, Stage.READBACK
+    elif standing == "undeclared":
+        reason, next_step = f"state_not_declared:{told}", UNDECLARED_NEXT_STEP
+    elif entry.age_s < states.pending_s:
+        reason, next_step = f"pending:{told}", PENDING_NEXT_STEP
+    else:
+        reason, next_step = f"still_pending:{told}:after={states.pending_s:g}s", STILL_PENDING_NEXT_STEP
+    return Settlement(
+        state=state,
+        verdict=Verdict(status, stage, (reason,), next_step),
         provider_id=found.provider_id,
         observed=found.state,
     )

@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict
 from pydantic import Field as Bounds
+from ticketgate.agents.effects.states import States
 from ticketgate.agents.funnel.values import Kind, Value, is_of_type, read_money, read_value
 from ticketgate.codecs.records.proposal import Request, Scalar
 from ticketgate.codecs.records.receipt import CatalogueRef
@@ -175,7 +176,8 @@ class Offered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One named operation. kind: whether it observes or effects. serves: the requested operation that it is for."""
+    """One named operation. kind: whether it observes or effects. serves: the requested operation that it is for.
+    states: which observed states of its effect stand."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -187,6 +189,7 @@ class Tool:
     fields: Annotated[Mapping[_Id, FieldSpec], Bounds(min_length=1)]
     limits: tuple[Limit, ...] = ()
     confirmation: ConfirmationRule | None = None
+    states: States | None = None
     offered: Offered = Offered()
 
     @property
@@ -204,6 +207,11 @@ class Catalogue:
     name: _Name
     version: _Name
     tools: Annotated[Mapping[_Id, Tool], Bounds(min_length=1)]
+
+    @property
+    def states(self) -> Mapping[str, States]:
+        """By tool, which observed states of its effect stand, where that is declared."""
+        return {name: tool.states for name, tool in self.tools.items() if tool.states is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """An atom is the smallest thing a rule speaks of: one label of one question, or its absence.
 
 `urgent` a noul holds · `kind=bug` a choice's label · `anger>=2` a score's level (also = > <= < and, for
-choice and score, !=) · `!` before any of these denies it.
+choice and score, !=) · `!` before any of these denies it. A level is written by its value, where it has one of its own;
+labels that stand for numbers can be ordered as levels are.
 """
 
 import difflib
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -18,6 +20,9 @@ Truth = bool | None
 # Characters that mean something in an atom, or in a reference; an id that had them could be misread.
 RESERVED_IN_IDS = frozenset("=!<>{}")
 
+_ORDERS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt,
+}  # fmt: skip
 _COMPARISON = re.compile(r"(?P<question>[^=!<>]+?)\s*(?P<operator>>=|<=|!=|=|>|<)\s*(?P<value>.+)", re.DOTALL)
 
 
@@ -84,7 +89,7 @@ def read_atom(text: str, questions: Mapping[str, Question]) -> Atom:
             )
         atom = Atom(question_id, question_id, frozenset({question_id}))
     elif match is None:
-        example = label(question_id, question.labels[0])
+        example = label(question_id, question.names[0])
         raise AtomError(
             f'"{question_id}" is a {question.type} question', f'name its label, as in "{example}"'
         )
@@ -95,11 +100,9 @@ def read_atom(text: str, questions: Mapping[str, Question]) -> Atom:
     return atom
 
 
-def _comparison(
-    question_id: str, question: ChoiceQuestion | ScoreQuestion, operator: str, value: str
-) -> Atom:
-    values = question.labels
-    text = f"{question_id}{operator}{value}"
+def _comparison(question_id: str, question: ChoiceQuestion | ScoreQuestion, sign: str, value: str) -> Atom:
+    values = question.names
+    text = f"{question_id}{sign}{value}"
     if value not in values:
         noun = "label" if isinstance(question, ChoiceQuestion) else "level"
         raise AtomError(
@@ -107,21 +110,33 @@ def _comparison(
             f"its {noun}s are {_listed(values)}",
             names_nothing=True,
         )
-    if operator in ("=", "!="):
-        return Atom(text, question_id, frozenset({label(question_id, value)}), negated=operator == "!=")
-    if isinstance(question, ChoiceQuestion):
+    if sign in ("=", "!="):
+        return Atom(text, question_id, frozenset({label(question_id, value)}), negated=sign == "!=")
+    numbers = [
+        each for each in question.meant if isinstance(each, int | float) and not isinstance(each, bool)
+    ]
+    if len(numbers) < len(values):
         raise AtomError(
             f'"{text}" orders the labels of a choice',
             f'compare with = or !=, as in "{label(question_id, value)}"',
         )
-    level = int(value)
-    inside = {
-        ">=": range(level, len(values)),
-        ">": range(level + 1, len(values)),
-        "<=": range(level + 1),
-        "<": range(level),
-    }[operator]
+    bound = numbers[values.index(value)]
+    inside = [name for name, each in zip(values, numbers, strict=True) if _ORDERS[sign](each, bound)]
     return Atom(text, question_id, frozenset(label(question_id, each) for each in inside))
+
+
+def as_place(atom: Atom, question: Question) -> frozenset[str] | None:
+    """What an atom would name if its number were a level's place from 0 and not its value; None if it could not be
+    read so."""
+    match = _COMPARISON.fullmatch(atom.text.removeprefix("!"))
+    if not isinstance(question, ScoreQuestion) or match is None or match["value"] not in question.labels:
+        return None
+    plain = read_atom(match[0], {atom.question: ScoreQuestion(question.instructions, question.criteria)})
+    return frozenset(
+        label(atom.question, name)
+        for name, level in zip(question.names, question.labels, strict=True)
+        if label(atom.question, level) in plain.members
+    )
 
 
 def _suggest(name: str, known: Mapping[str, object]) -> str:

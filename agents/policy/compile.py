@@ -133,7 +133,7 @@ def _question(names: Resolver, question_id: str, written: QuestionDocument) -> A
             "remove them: no model is asked",
         )
     try:
-        question = read_question(question_id, given, shortlist=written.shortlist)
+        question = read_question(question_id, given, shortlist=written.shortlist, values=written.values)
     except QuestionError as err:
         part = (err.part,) if err.part is not None else ()
         names.refuse((*place, *part), str(err), "word it as agents/policy/README.md shows")

@@ -48,6 +48,12 @@ _Wording = Annotated[Any, WithJsonSchema({"type": ["string", "object", "array", 
 _Shortlist = Annotated[
     int, WithJsonSchema({"type": "integer", "minimum": MIN_OPTIONS, "maximum": MAX_OPTIONS})
 ]
+_Values = Annotated[
+    list[Any] | None,
+    WithJsonSchema(
+        {"type": "array", "items": {"type": ["string", "number", "boolean", "null"]}, "minItems": 2}
+    ),
+]
 _Criteria = Annotated[Any, WithJsonSchema({"type": ["object", "array", "null"]})]
 
 
@@ -76,6 +82,8 @@ class QuestionDocument(_Strict):
     """What the model is asked."""
     criteria: _Criteria = None
     """noul: { true = …, false = … }; choice: each label with its description; score: the levels, the lowest first."""
+    values: _Values = None
+    """What rules, effects and records call its levels or labels, in their order: of a score rising whole numbers."""
     threshold: _Share | None = None
     """The probability of true from which on a noul is selected."""
     shortlist: _Shortlist | None = None

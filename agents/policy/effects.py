@@ -19,7 +19,7 @@ from ticketgate.agents.policy.atoms import Atom, label
 from ticketgate.agents.policy.attributes import AttributePath, Missing, attribute_path
 from ticketgate.agents.policy.rules import all_hold
 from ticketgate.codecs.records.ticket import Ticket
-from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.systemone.questions import NoulQuestion, Question
 from ticketgate.codecs.values.malformed import wrong_kind
 from ticketgate.codecs.values.strict import JsonValue, encode
 
@@ -33,7 +33,7 @@ class TicketField:
 
 @dataclass(frozen=True, slots=True)
 class LabelOf:
-    """`{labels.kind}`: a noul's true or false, a choice's label, a score's level as a number."""
+    """`{labels.kind}`: a noul's true or false, a choice's label, a score's level as a number; or its own value."""
 
     question_id: str
     question: Question
@@ -142,7 +142,7 @@ class _Filling:
                     self.reasons.append(f'the ticket has no attribute "{reference}"')
                 return value
             case LabelOf(question_id, question):
-                return _selected_value(question_id, question, self._selected)
+                return selected_value(question_id, question, self._selected)
             case _:
                 assert_never(reference)
 
@@ -150,7 +150,7 @@ class _Filling:
         value = self._look_up(reference)
         if isinstance(value, str):
             return value
-        if isinstance(value, bool | int | float):
+        if isinstance(value, bool | int | float) or (value is None and isinstance(reference, LabelOf)):
             # As JSON writes it: true, 7, 0.5. The same on every machine.
             return encode(value).decode()
         if not isinstance(value, Missing):
@@ -160,16 +160,12 @@ class _Filling:
         return ""
 
 
-def _selected_value(question_id: str, question: Question, selected: AbstractSet[str]) -> JsonValue:
-    match question:
-        case NoulQuestion():
-            return question_id in selected
-        case ChoiceQuestion():
-            return next((each for each in question.labels if label(question_id, each) in selected), None)
-        case ScoreQuestion():
-            return next((each for each in question.levels if label(question_id, each) in selected), None)
-        case _:
-            assert_never(question)
+def selected_value(question_id: str, question: Question, selected: AbstractSet[str]) -> JsonValue:
+    """What an assignment says of a question, in its own type; None where it says nothing."""
+    if isinstance(question, NoulQuestion):
+        return question_id in selected
+    named = zip(question.names, question.meant, strict=True)
+    return next((value for name, value in named if label(question_id, name) in selected), None)
 
 
 _PIECE = re.compile(r"\{\{|\}\}|\{(?P<reference>[^{}]*)\}|[{}]|[^{}]+")

@@ -14,7 +14,13 @@ from ticketgate.agents.policy.document import ExamplesDocument
 from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.resolve import Resolver
 from ticketgate.codecs.records.ticket import is_empty_state
-from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.systemone.questions import (
+    ChoiceQuestion,
+    NoulQuestion,
+    Question,
+    ScoreQuestion,
+    name_of,
+)
 from ticketgate.codecs.values.strict import JsonValue
 
 ExampleKind = Literal["fits", "other", "unclear"]
@@ -89,13 +95,12 @@ def _read(
 
 def _label(question: ChoiceQuestion | ScoreQuestion, label: object) -> str | int | None:
     if isinstance(question, ChoiceQuestion):
-        return label if isinstance(label, str) and label in question.labels else None
-    is_level = isinstance(label, int) and not isinstance(label, bool) and label in question.levels
-    return label if is_level and isinstance(label, int) else None
+        return name_of(question, label) if isinstance(label, str | int | float) else None
+    return label if isinstance(label, int) and name_of(question, label) is not None else None
 
 
 def _some_label(question: ChoiceQuestion | ScoreQuestion) -> str:
-    return f'"{question.labels[0]}"' if isinstance(question, ChoiceQuestion) else "0"
+    return f'"{question.labels[0]}"' if isinstance(question, ChoiceQuestion) else question.names[0]
 
 
 def missing_kinds(examples: Mapping[str, tuple[Example, ...]], question_id: str) -> tuple[ExampleKind, ...]:

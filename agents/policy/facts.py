@@ -12,7 +12,13 @@ from typing import assert_never
 
 from ticketgate.agents.policy.atoms import label
 from ticketgate.agents.policy.attributes import MISSING, AttributePath, Missing
-from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.systemone.questions import (
+    ChoiceQuestion,
+    NoulQuestion,
+    Question,
+    ScoreQuestion,
+    name_of,
+)
 from ticketgate.codecs.values.malformed import quote, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue
 
@@ -49,9 +55,9 @@ def read_fact(question_id: str, mapped: MappedQuestion, attributes: Mapping[str,
     if wanted is not None:
         given = quote(value) if isinstance(value, str) else wrong_kind(value)
         return NoFact(f'question {quote(question_id)}: attribute "{mapped.path}" is {given}, not {wanted}')
-    if isinstance(value, bool):
+    if isinstance(mapped.question, NoulQuestion):
         return Fact(value, question_id if value else None)
-    return Fact(value, label(question_id, str(value)))
+    return Fact(value, label(question_id, str(name_of(mapped.question, value))))
 
 
 def fact_record(mapped: MappedQuestion, fact: Fact) -> dict[str, JsonValue]:
@@ -73,13 +79,14 @@ def _wanted(question: Question, value: JsonValue) -> str | None:
         case NoulQuestion():
             return None if isinstance(value, bool) else "true or false"
         case ChoiceQuestion():
-            if isinstance(value, str) and value in question.labels:
+            if name_of(question, value) is not None:
                 return None
             return f"one of {', '.join(question.labels[:12])}{', …' if len(question.labels) > 12 else ''}"
         case ScoreQuestion():
-            levels = len(question.levels)
-            if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < levels:
+            if isinstance(value, int) and name_of(question, value) is not None:
                 return None
-            return f"a whole number from 0 to {levels - 1}"
+            if question.values is not None:
+                return f"one of {', '.join(question.names)}"
+            return f"a whole number from 0 to {len(question.levels) - 1}"
         case _:
             assert_never(question)

@@ -1,7 +1,8 @@
 """`schema = "ticket.schema.json"`: a policy that takes its questions from a JSON Schema.
 
 The schema's questions are put into the document before it is read on, so that everything after (lint, hash, records)
-sees a policy that lists them. The hash is thus of the questions, not of the file's name.
+sees a policy that lists them, with the schema's own `values`. The hash is thus of the questions, not of the file's
+name.
 """
 
 from collections.abc import Mapping
@@ -46,7 +47,10 @@ def with_schema_questions(
             what = f'"{question_id}" is both a question here and a property of "{name}"'
             return Problem(line, what, "remove one of them")
     rest = {key: value for key, value in values.items() if key != FIELD}
-    made: dict[str, JsonValue] = {name: question.to_json() for name, question in questions.items()}
+    made: dict[str, JsonValue] = {
+        name: question.to_json() | {"values": list(question.values or ())}
+        for name, question in questions.items()
+    }
     return {**rest, "questions": {**own, **made}}
 
 

@@ -35,7 +35,7 @@ def outcomes(question_id: str, question: Question) -> Outcomes:
     """A question's outcomes in their order."""
     if isinstance(question, NoulQuestion):
         return Outcomes(question_id, (None, question_id))
-    return Outcomes(question_id, tuple(label(question_id, each) for each in question.labels))
+    return Outcomes(question_id, tuple(label(question_id, each) for each in question.names))
 
 
 class Space:

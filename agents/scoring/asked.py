@@ -20,7 +20,10 @@ def reduced(question: ChoiceQuestion, labels: object) -> ChoiceQuestion | None:
     if len(wanted) != len(labels):
         return None
     kept = {label: text for label, text in question.criteria.items() if label in wanted}
-    return ChoiceQuestion(question.instructions, kept)
+    values = question.values and tuple(
+        value for label, value in zip(question.labels, question.values, strict=True) if label in wanted
+    )
+    return ChoiceQuestion(question.instructions, kept, values=values)
 
 
 def asked_as_recorded(questions: Mapping[str, Question], answers: object) -> dict[str, Question]:

@@ -6,7 +6,7 @@ Field order is part of the form and stays. Readers ignore fields that they do no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired
@@ -108,7 +108,8 @@ class SettledByPerson:
 class DecisionRecord:
     """One decision, the same in `dispatch` and `review`.
 
-    ticket_id: also the record's key. selected: sorted labels. probabilities: exactly as scored. answers: raw,
+    ticket_id: also the record's key. selected: sorted labels. values: what of it has values of its own (those of a
+    JSON Schema), in their types; written only if there are any. probabilities: exactly as scored. answers: raw,
     made writable by `tagged.tag_non_finite`. truncated: ids of questions whose model did not read the whole
     state; written only if there are any. effects: empty unless accepted. idempotency_key: the claimed key, or
     one derived from it. decided_at: given by the caller from the record, never a worker's clock; kept in
@@ -121,6 +122,7 @@ class DecisionRecord:
     tenant: str = ""
     verdict: Verdict
     selected: tuple[str, ...] = ()
+    values: Mapping[str, JsonValue] = field(default_factory=dict)
     violations: tuple[Violation, ...] = ()
     probabilities: Mapping[str, Probability]
     answers: JsonValue
@@ -152,6 +154,10 @@ class DecisionRecord:
             "tenant": self.tenant,
             "verdict": verdict_json(self.verdict),
             "selected": list(self.selected),
+        }
+        if self.values:
+            record["values"] = dict(self.values)
+        record |= {
             "violations": [{"rule": broken.rule, "message": broken.message} for broken in self.violations],
             "probabilities": {
                 question: dict(chance) if isinstance(chance, Mapping) else chance
@@ -223,6 +229,9 @@ class DecisionDocument(TypedDict):
     tenant: str
     verdict: VerdictDocument
     selected: Annotated[list[str], Field(description="sorted labels")]
+    values: NotRequired[
+        Annotated[dict[str, Any], Field(description="selected values of a JSON Schema, as they are")]
+    ]
     violations: list[ViolationDocument]
     probabilities: Annotated[
         dict[str, _Chance | dict[str, _Chance]],
@@ -258,6 +267,7 @@ def _made(checked: DecisionDocument) -> DecisionRecord:
         tenant=checked["tenant"],
         verdict=read_verdict(checked["verdict"]),
         selected=tuple(checked["selected"]),
+        values=checked.get("values", {}),
         violations=tuple(Violation(**broken) for broken in checked["violations"]),
         probabilities=checked["probabilities"],
         answers=checked["answers"],

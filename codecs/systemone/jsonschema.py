@@ -9,18 +9,25 @@ name, for a keyword that is passed over would let a value through that the schem
     Optional (anyOf or oneOf with null, type: [X, "null"])   as without it: null is never answered
 
 One admissible value (const, an enum of one, minimum = maximum) needs no model: the mapper answers it.
-
+Each question has the schema's `values` beside the protocol's labels and levels: 1 to 3 are asked as levels 0 to 2, and
+are 1 to 3 again for whoever reads the answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.answers import Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer
-from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.systemone.questions import (
+    MAX_OPTIONS,
+    ChoiceQuestion,
+    NoulQuestion,
+    Question,
+    ScoreQuestion,
+)
 from ticketgate.codecs.values.malformed import quote, shorten, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue, encode
 
@@ -33,7 +40,7 @@ __all__ = [
     "questions_from_json_schema",
 ]
 
-MAX_PROPERTIES, MAX_OPTIONS, MAX_LEVELS = 32, 32, 10
+MAX_PROPERTIES, MAX_LEVELS = 32, 10
 
 # A noul at or above it is true, as everywhere where no other threshold is named.
 _THRESHOLD: Final = 0.5
@@ -67,6 +74,7 @@ class _Property:
 
     question: Question | None
     values: tuple[JsonValue, ...]
+    is_required: bool = False
 
 
 def questions_from_json_schema(schema: JsonValue) -> dict[str, Question]:
@@ -81,7 +89,8 @@ def answers_to_json(answers: Mapping[str, object], schema: JsonValue) -> dict[st
     """The object that the answers describe, each value in its original JSON type, in the schema's order.
 
     answers: by property, checked (`Answer`) or raw; a raw one is checked here. One that is absent is left out. A noul
-    is true from 0.5 on; a score is its most probable level. Raises SchemaError, which names the property.
+    is true from 0.5 on; a score is its most probable level. Raises SchemaError, which names the property, also for one
+    that the schema requires and nobody answered.
     """
     found: dict[str, JsonValue] = {}
     properties = _read(schema)
@@ -90,6 +99,8 @@ def answers_to_json(answers: Mapping[str, object], schema: JsonValue) -> dict[st
             found[name] = each.values[0]
         elif name in answers:
             found[name] = _value(name, each, each.question, answers[name])
+        elif each.is_required:
+            raise SchemaError(name, "is required, and not answered")
     for name in answers:
         if name not in properties:
             raise SchemaError(name, "answered, but no property of the schema")
@@ -141,7 +152,10 @@ def _read(schema: JsonValue) -> dict[str, _Property]:
         if not isinstance(name, str) or name not in properties:
             told = name if isinstance(name, str) else wrong_kind(name)
             raise SchemaError(told, "is required, and has no schema")
-    return {name: _property(name, each) for name, each in properties.items()}
+    return {
+        name: replace(_property(name, each), is_required=name in required)
+        for name, each in properties.items()
+    }
 
 
 def _property(name: str, schema: JsonValue) -> _Property:
@@ -154,7 +168,7 @@ def _property(name: str, schema: JsonValue) -> _Property:
     kind = found.get("type")
     if kind == "boolean":
         _require_only(name, found, {"type"})
-        return _Property(NoulQuestion(instructions), (False, True))
+        return _noul(instructions)
     if kind in ("integer", "number"):
         return _bounded(name, found, instructions)
     raise SchemaError(name, _unsupported(found))
@@ -172,6 +186,10 @@ def _unsupported(found: Mapping[str, JsonValue]) -> str:
             return "needs a type, an enum or a const"
         case other:
             return f"type {_told(other)} is not supported"
+
+
+def _told(kind: JsonValue) -> str:
+    return repr(shorten(kind)) if isinstance(kind, str) else wrong_kind(kind)
 
 
 def _unwrapped(name: str, schema: JsonValue) -> tuple[dict[str, JsonValue], str | None]:
@@ -223,10 +241,15 @@ def _enumerated(name: str, schema: Mapping[str, JsonValue], instructions: str) -
     if len(values) == 1:
         return _Property(None, tuple(values))
     if all(isinstance(value, bool) for value in values):
-        return _Property(NoulQuestion(instructions), (False, True))
+        return _noul(instructions)
     if "" in labels:
         raise SchemaError(name, "an empty text cannot be an option's label")
-    return _Property(ChoiceQuestion(instructions, dict.fromkeys(labels)), tuple(values))
+    question = ChoiceQuestion(instructions, dict.fromkeys(labels), values=tuple(values))
+    return _Property(question, tuple(values))
+
+
+def _noul(instructions: str) -> _Property:
+    return _Property(NoulQuestion(instructions, values=(False, True)), (False, True))
 
 
 def _listed_values(name: str, schema: Mapping[str, JsonValue]) -> list[JsonValue]:
@@ -269,7 +292,7 @@ def _bounded(name: str, schema: Mapping[str, JsonValue], instructions: str) -> _
     values = tuple(range(least, most + 1))
     if count == 1:
         return _Property(None, values)
-    return _Property(ScoreQuestion(instructions, tuple(str(value) for value in values)), values)
+    return _Property(ScoreQuestion(instructions, tuple(str(value) for value in values), values), values)
 
 
 def _bound(name: str, schema: Mapping[str, JsonValue], which: str) -> int:
@@ -279,10 +302,6 @@ def _bound(name: str, schema: Mapping[str, JsonValue], which: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1 != 0:
         raise SchemaError(name, f"{which} must be a whole number, not {wrong_kind(value)}")
     return int(value)
-
-
-def _told(kind: JsonValue) -> str:
-    return repr(shorten(kind)) if isinstance(kind, str) else wrong_kind(kind)
 
 
 def _written(name: str, value: JsonValue) -> str:

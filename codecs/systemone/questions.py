@@ -2,16 +2,19 @@
 
 Three kinds: noul (is it true), choice (which one), score (which level). A description or
 instruction is text, an object or an array; where the protocol allows it, null.
+
+A question may have `values`: what each of its answers is called by who asks, in its own JSON type (1 to 3, 10, null).
+They are ours alone: the protocol knows labels and levels from 0, and over the wire goes nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 from ticketgate.codecs.values.malformed import first_few, quote, shorten, wrong_kind
-from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.values.strict import JsonValue, encode
 
 __all__ = [
     "MAX_OPTIONS",
@@ -24,6 +27,7 @@ __all__ = [
     "Question",
     "QuestionError",
     "ScoreQuestion",
+    "name_of",
     "read_question",
     "read_questions",
 ]
@@ -41,6 +45,7 @@ class NoulQuestion:
     instructions: JsonValue = None
     when_true: JsonValue = None
     when_false: JsonValue = None
+    values: tuple[JsonValue, ...] | None = None
     type: Literal["noul"] = "noul"
 
     @property
@@ -61,17 +66,29 @@ class ChoiceQuestion:
 
     shortlist: only the so many options nearest to the ticket are asked about, of which there may then be up to
     MAX_SHORTLISTED in all. It is for the scorer alone and does not go over the wire.
+    values: one a label, which is how it is written; without them a label is its own value.
     """
 
     instructions: JsonValue
     criteria: Mapping[str, JsonValue]
     shortlist: int | None = None
+    values: tuple[JsonValue, ...] | None = None
     type: Literal["choice"] = "choice"
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The options' labels in the order given."""
         return tuple(self.criteria)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """How an assignment writes each label: as it is."""
+        return self.labels
+
+    @property
+    def meant(self) -> tuple[JsonValue, ...]:
+        """What each label stands for, in the labels' order."""
+        return self.labels if self.values is None else self.values
 
     def to_json(self) -> dict[str, JsonValue]:
         """The question as the protocol writes it; `read_question` gives it back."""
@@ -80,10 +97,14 @@ class ChoiceQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ScoreQuestion:
-    """Which level. `criteria` describes 2 to 10 levels, the lowest first; a level is its place from 0."""
+    """Which level. `criteria` describes 2 to 10 levels, the lowest first; a level is its place from 0.
+
+    values: rising whole numbers, one a level, which rules, effects and records call it by instead of its place.
+    """
 
     instructions: JsonValue
     criteria: tuple[JsonValue, ...]
+    values: tuple[JsonValue, ...] | None = None
     type: Literal["score"] = "score"
 
     @property
@@ -95,6 +116,16 @@ class ScoreQuestion:
     def labels(self) -> tuple[str, ...]:
         """The levels as the keys of an answer's probabilities: "0", "1", …"""
         return tuple(str(level) for level in self.levels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """How an assignment writes each level: its own value, or its place."""
+        return tuple(str(each) for each in self.meant)
+
+    @property
+    def meant(self) -> tuple[JsonValue, ...]:
+        """What each level stands for: its own value, or its place."""
+        return self.levels if self.values is None else self.values
 
     def to_json(self) -> dict[str, JsonValue]:
         """The question as the protocol writes it; `read_question` gives it back."""
@@ -142,11 +173,28 @@ def read_question(
     *,
     unknown_fields: Literal["refuse", "ignore"] = "refuse",
     shortlist: int | None = None,
+    values: Sequence[JsonValue] | None = None,
 ) -> Question:
     """One question. Raises QuestionError with its id and the part that is wrong.
 
-    shortlist: of a choice, ask only about so many options; it may then have more than MAX_OPTIONS.
+    shortlist: of a choice, ask only about so many options; it may then have more than MAX_OPTIONS. values: what its
+    answers are called by who asks.
     """
+    question = _read_question(question_id, value, unknown_fields, shortlist)
+    return question if values is None else _with_values(question_id, question, tuple(values))
+
+
+def name_of(question: ChoiceQuestion | ScoreQuestion, value: JsonValue) -> str | None:
+    """How an assignment writes the label or level that stands for `value`, type and all; None if none does."""
+    for name, each in zip(question.names, question.meant, strict=True):
+        if isinstance(each, bool) is isinstance(value, bool) and each == value:
+            return name
+    return None
+
+
+def _read_question(
+    question_id: str, value: object, unknown_fields: Literal["refuse", "ignore"], shortlist: int | None
+) -> Question:
     if shortlist is not None:
         _require_shortlist(question_id, value, shortlist)
     if not isinstance(value, Mapping):
@@ -173,6 +221,37 @@ def read_question(
             if "type" not in value:
                 given = "missing"
             raise QuestionError(question_id, f"type must be noul, choice or score, not {given}", part="type")
+
+
+def _with_values(question_id: str, question: Question, values: tuple[JsonValue, ...]) -> Question:
+    def wrong(reason: str) -> QuestionError:
+        return QuestionError(question_id, reason, part="values")
+
+    if len(values) != len(question.labels):
+        noun = "levels" if isinstance(question, ScoreQuestion) else "labels"
+        raise wrong(f"values must be as many as its {noun}, {len(question.labels)}, not {len(values)}")
+    match question:
+        case NoulQuestion():
+            if values[0] is not False or values[1] is not True:
+                raise wrong("values of a noul are false, true")
+        case ChoiceQuestion():
+            for label, value in zip(question.labels, values, strict=True):
+                if isinstance(value, (dict, list)) or label != _written(value):
+                    raise wrong(f"the value of label {quote(label)} must be written as the label is")
+        case ScoreQuestion() if not _rises(values):
+            raise wrong("values of a score must be whole numbers that rise from level to level")
+        case ScoreQuestion():
+            pass
+    return replace(question, values=values)
+
+
+def _rises(values: tuple[JsonValue, ...]) -> bool:
+    whole = [each for each in values if isinstance(each, int) and not isinstance(each, bool)]
+    return len(whole) == len(values) and whole == sorted(set(whole))
+
+
+def _written(value: JsonValue) -> str:
+    return value if isinstance(value, str) else encode(value).decode()
 
 
 def _noul(question_id: str, instructions: JsonValue, criteria: object) -> NoulQuestion:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from ticketgate.agents.deciding.decide import Decision
+from ticketgate.agents.deciding.gate import Observer
 from ticketgate.codecs.records.decision import PolicyRef
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.verdict import Stage, Verdict
@@ -16,6 +18,12 @@ from ticketgate.codecs.verdict import Stage, Verdict
 _GATE_BUCKETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
 _BATCH_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _PROBABILITY_BUCKETS = tuple(n / 10 for n in range(1, 11))
+
+
+# first: the look that decides. later: one before an effect is sent, on evidence looked up anew.
+Look = Literal["first", "later"]
+# A gate and what it said of one case.
+GateSaid = tuple[Stage, str]
 
 
 class Telemetry:
@@ -31,7 +39,10 @@ class Telemetry:
             registry=registry,
         )
         self._gates = Counter(
-            "ticketgate_gate_evaluations", "Gates passed and failed", ["gate", "outcome"], registry=registry
+            "ticketgate_gate_evaluations",
+            "Gates passed and failed, at the look that decides (first) and those before an effect is sent (later)",
+            ["gate", "outcome", "look"],
+            registry=registry,
         )
         self._gate_seconds = Histogram(
             "ticketgate_gate_duration_seconds",
@@ -144,20 +155,38 @@ class Telemetry:
         if count:
             self._records.labels(topic, outcome).inc(count)
 
-    def gate(self, stage: Stage) -> Callable[[Verdict | None], None]:
+    def gate(self, stage: Stage, *, look: Look = "first") -> Callable[[Verdict | None], None]:
         """The observer of the gate runner (agents/deciding/gate.py): counts and times one gate."""
         started = time.perf_counter()
 
         def seen(verdict: Verdict | None) -> None:
             self._gate_seconds.labels(stage).observe(time.perf_counter() - started)
-            self.gate_outcome(stage, "pass" if verdict is None else verdict.status)
+            self.gate_outcome(stage, _said(verdict), look=look)
 
         return seen
 
-    def gate_outcome(self, stage: Stage, outcome: str, count: int = 1) -> None:
-        """Count what a gate outside the runner said: `pass`, `malformed`, `replayed`, or a status."""
+    def gate_later(self, stage: Stage) -> Callable[[Verdict | None], None]:
+        """As `gate`, for a look after the one that decided."""
+        return self.gate(stage, look="later")
+
+    def gate_into(self, said: list[GateSaid]) -> Observer:
+        """An observer that times each gate, and notes in `said` what is to be counted once it is committed."""
+
+        def observe(stage: Stage) -> Callable[[Verdict | None], None]:
+            started = time.perf_counter()
+
+            def seen(verdict: Verdict | None) -> None:
+                self._gate_seconds.labels(stage).observe(time.perf_counter() - started)
+                said.append((stage, _said(verdict)))
+
+            return seen
+
+        return observe
+
+    def gate_outcome(self, stage: Stage, outcome: str, count: int = 1, *, look: Look = "first") -> None:
+        """Count what a gate said: `pass`, `malformed`, `replayed`, or a status."""
         if count:
-            self._gates.labels(stage, outcome).inc(count)
+            self._gates.labels(stage, outcome, look).inc(count)
 
     def decided(self, decisions: Iterable[Decision]) -> None:
         """Count decisions that were committed."""
@@ -254,3 +283,7 @@ class Telemetry:
         """The metrics in Prometheus' text format, and its content type."""
         self._ready.set(is_ready)
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
+
+def _said(verdict: Verdict | None) -> str:
+    return "pass" if verdict is None else str(verdict.status)

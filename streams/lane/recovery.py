@@ -13,7 +13,7 @@ import ssl
 
 import aiokafka.errors as kafka
 import redis.exceptions as redis
-from ticketgate.agents.effects.executor import EntryLost, ProviderMissing
+from ticketgate.agents.effects.faults import EntryLost, ProviderMissing
 from ticketgate.agents.funnel.evidence import LookupUnavailable
 from ticketgate.agents.scoring import ScorerUnavailable
 from ticketgate.store.attempts import AttemptUnreadable

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from redis.asyncio import Redis
-from ticketgate.agents.effects.executor import Executor, ProviderMissing
+from ticketgate.agents.effects.executor import Executor
+from ticketgate.agents.effects.faults import ProviderMissing
 from ticketgate.agents.effects.ledger import Entry, Open
 from ticketgate.agents.effects.reconcile import NotHeld, Reconciler
 from ticketgate.agents.funnel.file.funnel_file import FunnelFileError, load_funnel_file, open_providers
@@ -67,12 +68,13 @@ async def _reconciler(
 ) -> AsyncIterator[Reconciler]:
     """A reconciler that sends nothing; with the providers of the funnel file, where it needs them. Errors of the broker
     become `Unreachable` or `KafkaRefused`: what was settled is in the ledger then, and a worker announces it."""
-    providers = None
+    providers, file = None, None
     if has_providers:
         if settings.funnel is None:
             raise CommandError("no funnel file names the providers; set TICKETGATE_FUNNEL, or give --funnel")
         try:
-            providers = open_providers(load_funnel_file(settings.funnel))
+            file = load_funnel_file(settings.funnel)
+            providers = open_providers(file)
         except FunnelFileError as err:
             raise CommandError(str(err)) from err
     writer = ReceiptWriter(output_topics(settings), settings.max_record_bytes)
@@ -98,7 +100,7 @@ async def _reconciler(
                 await require_ours()
             yield Reconciler(
                 ledger,
-                Executor(ledger, providers or {}),
+                Executor(ledger, providers or {}, states={} if file is None else file.states),
                 judge_again=None,
                 announce=announce,
                 may_send=lambda _: False,

@@ -2,12 +2,14 @@
 
 Promise: a key takes effect once; executing what was not prepared raises. Faults are lined up and happen once each, in
 the order of the calls: a time-out before or after the commit, an answer that is no answer, a read-back that fails.
+What stands is in the first state that its tool declares as done.
 """
 
 from collections import deque
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 
+from pydantic import Field
 from ticketgate.agents.effects.port import (
     CannotRead,
     Collision,
@@ -21,12 +23,17 @@ from ticketgate.agents.effects.port import (
     Refused,
     TimedOut,
 )
+from ticketgate.agents.effects.states import States
 from ticketgate.codecs.values.strict import JsonValue
 
 # commits_twice: the provider breaks its promise of one effect a key.
 ExecuteFault = Literal["timeout_before_commit", "timeout_after_commit", "refused", "commits_twice"]
-# unsettled: not found, in a copy that may lag. altered: something else stands.
-ReadBackFault = Literal["unreadable", "unsettled", "altered"]
+# unsettled: not found, in a copy that may lag. altered: something else stands. state:X: it stands, in state X.
+ReadBackFault = Literal["unreadable", "unsettled", "altered"] | Annotated[str, Field(pattern=r"^state:.")]
+_STATE = "state:"
+
+
+_COMMITTED = States(done=("committed",))
 
 
 class MemoryProvider:
@@ -35,8 +42,11 @@ class MemoryProvider:
     `committed` counts effects, `sent` every execution asked for.
     """
 
-    def __init__(self, *, is_idempotent_by_key: bool = True) -> None:
+    def __init__(
+        self, *, is_idempotent_by_key: bool = True, states: Mapping[str, States] | None = None
+    ) -> None:
         self._is_idempotent_by_key = is_idempotent_by_key
+        self._states = states or {}
         self._prepared: dict[str, Command] = {}
         self._standing: dict[str, Found] = {}
         self._execute_faults: deque[ExecuteFault] = deque()
@@ -84,7 +94,8 @@ class MemoryProvider:
         is_replay = command.key in self._standing
         if not is_replay or not self._is_idempotent_by_key:
             self.committed += 2 if fault == "commits_twice" else 1
-            state: dict[str, JsonValue] = {**command.arguments, "status": "committed"}
+            states = self._states.get(command.tool, _COMMITTED)
+            state: dict[str, JsonValue] = {**command.arguments, states.field: states.done[0]}
             self._standing[command.key] = Found(f"tr_{self.committed:04d}", state)
         if fault == "timeout_after_commit":
             return TimedOut()
@@ -101,4 +112,7 @@ class MemoryProvider:
             return NotFound(is_authoritative=fault != "unsettled")
         if fault == "altered":
             return Found(standing.provider_id, dict.fromkeys(standing.state, "altered"))
+        if fault is not None and fault.startswith(_STATE):
+            field = self._states.get(self._prepared[key].tool, _COMMITTED).field
+            return Found(standing.provider_id, {**standing.state, field: fault.removeprefix(_STATE)})
         return Found(standing.provider_id, dict(standing.state))

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
+from ticketgate.agents.effects.states import States
 from ticketgate.agents.funnel.catalogue import Catalogue, FieldSpec, Tool
 from ticketgate.agents.funnel.values import read_money
 from ticketgate.agents.policy.errors import PolicyError, Problem
@@ -155,6 +156,16 @@ def _field_contradictions(place: Place, spec: FieldSpec) -> Iterator[tuple[Place
             )
 
 
+def state_faults(place: Place, states: States | None) -> Iterator[tuple[Place, str, str]]:
+    """What a tool's states cannot mean."""
+    for value in () if states is None else states.twice():
+        yield (
+            (*place, "states"),
+            f'state "{value}" is declared twice',
+            "name it once: done, pending or undone",
+        )
+
+
 def _unknown_names(place: Place, tool: Tool) -> Iterator[tuple[Place, str, str]]:
     known = f"the fields are {', '.join(tool.fields)}"
     money = {name for name, spec in tool.fields.items() if spec.type == "money"}
@@ -167,6 +178,9 @@ def _unknown_names(place: Place, tool: Tool) -> Iterator[tuple[Place, str, str]]
     for index, limit in enumerate(tool.limits):
         if limit.field not in money:
             yield (*place, "limits", index), f'no money field "{limit.field}"', known
+    yield from state_faults(place, tool.states)
+    if tool.states is not None and not tool.is_effect:
+        yield (*place, "states"), "an observation has no states", "remove them"
     if tool.confirmation is not None:
         for bound in tool.confirmation.binds:
             if bound not in tool.fields:

@@ -54,6 +54,10 @@ def _of_tool(name: str, tool: Tool) -> Iterator[Finding]:
     if tool.is_effect and not tool.preconditions:
         what = "an effect without preconditions"
         yield Finding("no_precondition", name, what, "say what must hold in the world before it may happen")
+    if tool.is_effect and tool.states is None:
+        what = "no states: one that is cancelled after it was made would be taken for done"
+        remedy = 'say which observed states stand: states = { done = ["scheduled"], undone = ["cancelled"] }'
+        yield Finding("no_states", name, what, remedy)
     for field_name, spec in tool.fields.items():
         yield from _of_field(f"{name}.{field_name}", spec)
 

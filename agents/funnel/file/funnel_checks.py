@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from urllib.parse import urlsplit
 
 from ticketgate.agents.funnel.catalogue import Catalogue
+from ticketgate.agents.funnel.file.catalogue_file import state_faults
 from ticketgate.agents.funnel.file.funnel_specs import (
     Document,
     HttpLookup,
@@ -119,6 +120,9 @@ def _tool_faults(
         if described is None and (near := get_close_matches(name, catalogue.tools, n=1, cutoff=0.85)):
             # Others may be a policy's effects, which no catalogue describes.
             yield place, f'{told}: the catalogue has "{near[0]}", not "{name}"', f'write "{near[0]}"'
+    if catalogue is not None and name in catalogue.tools and tool.states is not None:
+        yield (*place, "states"), f"{told}: the catalogue describes {name}", "declare its states there"
+    yield from state_faults(place, tool.states)
     known = list(release_grid().requirements)
     for requirement in tool.stands.keys() - set(known):
         what = f'{told}.stands: the release grid has no requirement "{requirement}"'

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import ConfigDict, Field
+from ticketgate.agents.effects.states import States
 from ticketgate.agents.funnel.catalogue import Catalogue
 
 # What of an effect is the model's, from the least to the most.
@@ -128,7 +129,8 @@ class ToolEffect:
     """Who carries a tool's effect out, and whether without a person.
 
     automatic: an accepted effect goes on without a new human decision; only where the release grid allows it.
-    stands: by requirement of the grid, the test or document that shows it.
+    stands: by requirement of the grid, the test or document that shows it. states: which observed states stand, of a
+    tool that the catalogue does not describe.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -137,6 +139,7 @@ class ToolEffect:
     contribution: Contribution
     consequence: Consequence
     automatic: bool = False
+    states: States | None = None
     stands: Mapping[str, Annotated[str, Field(pattern=r"\S")]] = field(default_factory=dict)
 
 
@@ -170,6 +173,17 @@ class FunnelFile:
         return tuple(
             name for name, tool in self.catalogue.tools.items() if tool.is_effect and name not in self.tools
         )
+
+    @property
+    def states(self) -> Mapping[str, States]:
+        """By tool, which observed states of its effect stand, where that is declared."""
+        described = {} if self.catalogue is None else self.catalogue.tools
+        found = {name: tool.states for name, tool in (*described.items(), *self.tools.items())}
+        return {
+            name: states
+            for name in found
+            if (states := (described[name] if name in described else self.tools[name]).states) is not None
+        }
 
     def is_automatic(self, tool: str) -> bool:
         """Whether an accepted effect of that tool may be carried out without a new human decision."""

@@ -4,15 +4,16 @@ Promise: the rules are those of the worker, for it is the executor and the recon
 what reading back does not settle at once stays `unknown`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ticketgate.agents.effects.adapters.memory_ledger import LedgerInMemory
-from ticketgate.agents.effects.executor import Executor, receipt_of
+from ticketgate.agents.effects.executor import NO_STATES, Executor, receipt_of
 from ticketgate.agents.effects.ledger import Collided, Command, Order
 from ticketgate.agents.effects.port import EffectPort
 from ticketgate.agents.effects.reconcile import Reconciler
 from ticketgate.agents.effects.rules import COLLISION, NO_ANSWER
+from ticketgate.agents.effects.states import States
 from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Verdict
 
@@ -27,11 +28,13 @@ class Settled:
     receipt: EffectReceipt | None = None
 
 
-async def carry_out(command: Command, port: EffectPort) -> Settled:
+async def carry_out(
+    command: Command, port: EffectPort, *, states: Mapping[str, States] = NO_STATES
+) -> Settled:
     """Carry a command out and verify it, and send it a second time where the rules allow that. The caller judges
     evidence just before."""
     ledger = LedgerInMemory(clock=lambda: 0.0)
-    executor = Executor(ledger, {_PROVIDER: port})
+    executor = Executor(ledger, {_PROVIDER: port}, states=states)
     order = Order(command=command, provider=_PROVIDER)
     (prepared,) = await executor.prepare([order], token=None, claimed=0)
     if isinstance(prepared, Collided):  # a fresh ledger has nothing to collide with

@@ -70,7 +70,7 @@ async def process(
     if verdict is not None:
         return Outcome(verdict, decision, repair=judged.repair)
     # 4
-    settled = await carry_out(judged.command, port)
+    settled = await carry_out(judged.command, port, states=catalogue.states)
     # The ledger of one command knows neither whose it is nor the time.
     effect = settled.receipt and replace(settled.receipt, subject=proposal.case_id, at=decision.at)
     return Outcome(settled.verdict, decision, effect, judged.repair)

@@ -55,7 +55,7 @@ async def _observe(
             read_back=written.faults.read_back[len(trace.reads) :],
         )
         port = WatchedPort(provider)
-        unknown_s = await unknown_for_s(trace, verdict, port)
+        unknown_s = await unknown_for_s(trace, verdict, port, states=catalogue.states)
         trace = replace(trace, created=trace.created + port.trace().created)
     return Observation(
         case=_first_look(case, catalogue),

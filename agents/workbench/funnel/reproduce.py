@@ -31,6 +31,14 @@ class Reproduction:
     reasons: tuple[str, ...] | None
 
 
+def _observed_state(reasons: tuple[str, ...]) -> ReadBackFault | None:
+    """The read-back in the state that a verdict names: `pending:status=processing`."""
+    if len(reasons) != 1 or not reasons[0].startswith(("pending:", "undone:", "state_not_declared:")):
+        return None
+    _, _, said = reasons[0].partition("=")
+    return f"state:{said}" if said and said != "none" else None
+
+
 def reproduce(verdict: Verdict) -> Reproduction:
     """The faults for a verdict of execution. Raises NotReproducible."""
     status, stage, reasons = verdict.status, verdict.stage, verdict.reasons
@@ -40,6 +48,8 @@ def reproduce(verdict: Verdict) -> Reproduction:
             return Reproduction(execute=first, reasons=reasons)
         case Status.ACCEPT, Stage.READBACK if "verified_late" not in reasons:
             return Reproduction(execute=("timeout_after_commit",), reasons=reasons)
+        case Status.REJECT | Status.UNKNOWN, _ if (state := _observed_state(reasons)) is not None:
+            return Reproduction(execute=first, read_back=(state,), reasons=reasons)
         case Status.REJECT, Stage.READBACK:
             return Reproduction(execute=("timeout_after_commit",), read_back=("altered",), reasons=None)
         case Status.REJECT, Stage.OUTCOME if any(each.startswith("provider_refused:") for each in reasons):

@@ -4,15 +4,16 @@ Promise: no time is waited for. The rules are the worker's, for it is its reconc
 settle within the horizon is held.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ticketgate.agents.effects.adapters.memory_ledger import LedgerInMemory
-from ticketgate.agents.effects.executor import READ_BACK_FIRST_S, Executor
+from ticketgate.agents.effects.executor import NO_STATES, READ_BACK_FIRST_S, Executor
 from ticketgate.agents.effects.ledger import Collided, Entry, Moved, Order, Settlement
 from ticketgate.agents.effects.port import EffectPort
 from ticketgate.agents.effects.reconcile import Reconciler
+from ticketgate.agents.effects.states import States
 from ticketgate.agents.workbench.funnel.watch import Trace
 from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Verdict
@@ -33,7 +34,9 @@ class _Clock:
         return self.now_s
 
 
-async def unknown_for_s(trace: Trace, verdict: Verdict, port: EffectPort) -> float | None:
+async def unknown_for_s(
+    trace: Trace, verdict: Verdict, port: EffectPort, *, states: Mapping[str, States] = NO_STATES
+) -> float | None:
     """The seconds from sending until a command that ended `unknown` is settled, to the tick; None if it is held.
 
     verdict: how the case ended. The provider goes on from where the case left it, and may be sent the command a
@@ -43,7 +46,7 @@ async def unknown_for_s(trace: Trace, verdict: Verdict, port: EffectPort) -> flo
         raise ValueError("there is no command whose outcome could be unknown")
     clock = _Clock()
     ledger = LedgerInMemory(clock=clock)
-    executor = Executor(ledger, {_PROVIDER: port}, clock=clock)
+    executor = Executor(ledger, {_PROVIDER: port}, states=states, clock=clock)
     reconciler = Reconciler(ledger, executor, judge_again=None, announce=_to_nobody)
     entry = await _as_sent(ledger, Order(command=trace.command, provider=_PROVIDER), trace, verdict)
     while entry.is_open:

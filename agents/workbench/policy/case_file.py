@@ -16,7 +16,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.policy.toml_limits import MOST_KEY_PARTS, long_key_line
-from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question
+from ticketgate.codecs.systemone.questions import (
+    ChoiceQuestion,
+    NoulQuestion,
+    Question,
+    ScoreQuestion,
+    name_of,
+)
 from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
 from ticketgate.codecs.verdict import Stage
 
@@ -151,21 +157,32 @@ def _answer(question: Question, short: object, where: str) -> JsonValue:
         if isinstance(short, bool | int | float):
             return {"type": "noul", "noul": float(short)}
         raise CaseError(f"{where}: write true, false or a probability")
-    labels = question.labels
+    # Written by the question's own values, given on by the protocol's labels.
+    labels, names = question.labels, question.names
     chances: dict[str, JsonValue]
     if isinstance(short, Mapping):
-        chances = {label: short.get(label, 0.0) for label in labels}
-        strange = [str(label) for label in short if label not in labels]
+        chances = {label: short.get(name, 0.0) for label, name in zip(labels, names, strict=True)}
+        strange = [str(name) for name in short if name not in names]
     elif isinstance(short, list) and len(short) == len(labels):
         chances, strange = dict(zip(labels, short, strict=True)), []
     else:
-        chances = {label: 1.0 if label == str(short) else 0.0 for label in labels}
-        strange = [] if str(short) in labels and not isinstance(short, bool) else [str(short)]
+        named = _named(question, short)
+        chances = {label: float(name == named) for label, name in zip(labels, names, strict=True)}
+        strange = [] if named is not None else [str(short)]
     if strange:
-        raise CaseError(f'{where}: no label "{strange[0]}"; its labels are {", ".join(labels[:12])}')
+        raise CaseError(f'{where}: no label "{strange[0]}"; its labels are {", ".join(names[:12])}')
     numbers = [value if isinstance(value, int | float) else 0.0 for value in chances.values()]
     mode = labels[max(range(len(labels)), key=lambda index: (numbers[index], -index))]
     if isinstance(question, ChoiceQuestion):
         return {"type": "choice", "choice": mode, "probabilities": chances}
     expected = sum(level * number for level, number in enumerate(numbers))
     return {"type": "score", "score": expected, "probabilities": chances}
+
+
+def _named(question: ChoiceQuestion | ScoreQuestion, short: object) -> str | None:
+    """The label that a value or its text means; a value before a text."""
+    if short is None or isinstance(short, str | int | float):
+        found = name_of(question, short)
+        if found is not None:
+            return found
+    return str(short) if str(short) in question.names and not isinstance(short, bool) else None

@@ -40,6 +40,10 @@ def check(given: JsonValue, *, policy: Policy, observe: Observer | None = None) 
         raise CheckInputError(
             f"answers must be an object from question id to answer, not {wrong_kind(given)}"
         )
+    if not isinstance(given.get("answers", {}), dict) and "answers" not in policy.ids:
+        raise CheckInputError(
+            f"answers must be an object from question id to answer, not {wrong_kind(given['answers'])}"
+        )
     answers, about = _unwrapped(given)
     facts = {
         question_id: value

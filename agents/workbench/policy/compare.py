@@ -17,7 +17,7 @@ from ticketgate.agents.workbench.policy.counting import MAX_EXAMPLES, Accepting,
 from ticketgate.agents.workbench.policy.groups import Group, connected
 from ticketgate.agents.workbench.policy.logic import Case, Logic
 from ticketgate.agents.workbench.policy.solver import NoSolverError, Solved
-from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.values.strict import JsonValue, encode
 
 BOTH, ONLY_OLD, ONLY_NEW = (True, True), (True, False), (False, True)
 
@@ -241,7 +241,11 @@ def _question_changes(old: Policy, new: Policy, question_id: str) -> Iterator[st
     if question_id not in new.ids:
         yield f"question {question_id} is gone"
         return
-    if old.question(question_id) != new.question(question_id):
+    values = [each.question(question_id).values for each in (old, new)]
+    if values[0] != values[1]:
+        said = ["its labels" if each is None else encode(list(each)).decode() for each in values]
+        yield f"the values of {question_id} were {said[0]}, are {said[1]}"
+    if replace(old.question(question_id), values=None) != replace(new.question(question_id), values=None):
         yield f"question {question_id} is worded otherwise"
     one, other = (each.mapped.get(question_id) for each in (old, new))
     if (one and one.path) != (other and other.path):

@@ -28,6 +28,7 @@ SEVERITIES: dict[str, Severity] = {
     "choice_without_none": "warning",
     "question_in_no_rule": "note",
     "compulsory_label": "note",
+    "level_is_a_value": "note",
     "impossible_pair": "note",
     "examples_missing": "warning",
     "not_searched": "warning",

@@ -25,6 +25,7 @@ from ticketgate.agents.workbench.policy.lint_usage import (
     unmet_effects,
     unread_questions,
 )
+from ticketgate.agents.workbench.policy.lint_values import levels_by_value
 from ticketgate.agents.workbench.policy.logic import ANYTHING, Case, Enumerated, Logic, core, having, lacking
 from ticketgate.agents.workbench.policy.solver import NoSolverError, Solved
 
@@ -60,6 +61,7 @@ def lint(policy: Policy, *, max_assignments: int = MAX_ASSIGNMENTS) -> LintRepor
     findings += unmet_effects(policy, examined)
     findings += unread_questions(policy, every)
     findings += compulsory_labels(policy)
+    findings += levels_by_value(policy)
     findings += missing_examples(policy)
     return LintReport.of(
         findings, assignments=prod(group.assignments for group in every), acceptable=acceptable

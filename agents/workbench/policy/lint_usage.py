@@ -64,6 +64,11 @@ def _read_by(effect: EffectTemplate) -> Iterator[str]:
     """The questions that an effect's condition and arguments name."""
     for atom in effect.when:
         yield atom.question
+    yield from label_references(effect)
+
+
+def label_references(effect: EffectTemplate) -> Iterator[str]:
+    """The questions that an effect's arguments name."""
     todo: list[Template] = list(effect.arguments.values())
     while todo:
         match todo.pop():

@@ -39,6 +39,8 @@ def _question(policy: Policy, question_id: str) -> str:
             kind = f"one of {_some(question.labels)}"
         case ScoreQuestion():
             kind = f"a level from 0 to {len(question.levels) - 1}"
+            if question.values is not None:
+                kind = f"a level of {', '.join(question.names)}"
     if question_id in policy.mapped:
         return f"{question_id} is {kind}, known from attributes.{policy.mapped[question_id].path}"
     selected = (
@@ -113,7 +115,7 @@ class _Picture:
             for atom in effect.when
             if atom.question == question_id
         )
-        every = [f"{question_id}={each}" for each in question.labels]
+        every = [f"{question_id}={each}" for each in question.names]
         shown = (
             [*named, *(each for each in every if each not in named)]
             if len(every) <= MOST_LABELS

@@ -172,7 +172,7 @@ def _compared(policy: Policy, question_id: str, example: Example, answer: Answer
     bound = policy.abstain_below
     threshold = policy.thresholds.get(question_id)
     confidence = answer_confidence(answer) if threshold is None else answer_confidence(answer, threshold)
-    (selected,) = select({question_id: answer}, policy.thresholds) or {None}
+    (selected,) = select({question_id: answer}, policy.questions, policy.thresholds) or {None}
     if threshold is None:
         said, wanted = str(selected).removeprefix(label(question_id, "")), str(example.expects)
     else:

@@ -52,6 +52,7 @@ def to_json(decision: Decision) -> dict[str, object]:
             "next_step": verdict.next_step,
         },
         "selected": list(decision.selected),
+        **({"values": dict(decision.values)} if decision.values else {}),
         "violations": [{"rule": each.rule, "message": each.message} for each in decision.violations],
         "probabilities": dict(decision.probabilities),
         "effects": [{"tool": each.tool, "arguments": each.arguments} for each in decision.effects],

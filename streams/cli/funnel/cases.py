@@ -117,7 +117,9 @@ def _profile(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -
     from ticketgate.streams.cli.funnel.profile import profile_lines
 
     try:
-        profiled = asyncio.run(profile_cases(cases, catalogue=catalogue, provider=MemoryProvider()))
+        profiled = asyncio.run(
+            profile_cases(cases, catalogue=catalogue, provider=MemoryProvider(states=catalogue.states))
+        )
     except FunnelCaseError as err:
         raise CommandError(str(err)) from err
     failed = [result.name for result in profiled.results if result.unmet]
@@ -135,7 +137,7 @@ def _run(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -> in
     from ticketgate.agents.effects.adapters.memory import MemoryProvider
     from ticketgate.agents.workbench.funnel.cases import run_cases
 
-    provider = MemoryProvider()
+    provider = MemoryProvider(states=catalogue.states)
     results = asyncio.run(run_cases(cases, catalogue=catalogue, provider=provider))
     if as_json:
         for result in results:

@@ -111,6 +111,7 @@ class RecordWriter:
             tenant=arrival.document.tenant,
             verdict=decision.verdict,
             selected=decision.selected,
+            values=decision.values,
             violations=decision.violations,
             probabilities=decision.probabilities,
             answers=decision.answers,
@@ -177,7 +178,9 @@ class RecordWriter:
         shortened = replace(outgoing, topic=self.topics.review, value=bare.encode())
         if size(shortened) <= self.max_bytes:
             return shortened
-        bare = replace(bare, answers={}, probabilities={}, verdict=replace(moved, reasons=(TOO_LARGE,)))
+        bare = replace(
+            bare, answers={}, values={}, probabilities={}, verdict=replace(moved, reasons=(TOO_LARGE,))
+        )
         return replace(shortened, value=bare.encode(), headers=decision_headers(record))
 
 

@@ -58,7 +58,7 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
     providers = open_providers(file)
     ports = {name: CountedPort(port, parts.telemetry) for name, port in providers.items()}
     ledger = open_ledger(settings, parts.redis)
-    executor = Executor(ledger, ports)
+    executor = Executor(ledger, ports, states=file.states)
     second_look = SecondLook(
         catalogue=file.catalogue, evidences=evidences, clock=parts.clock, telemetry=parts.telemetry
     )

@@ -50,7 +50,11 @@ class SecondLook:
         at = await self.clock()
         try:
             verdict = judge_again(
-                proposal, catalogue=self.catalogue, evidence=evidence, at=at, observe=self.telemetry.gate
+                proposal,
+                catalogue=self.catalogue,
+                evidence=evidence,
+                at=at,
+                observe=self.telemetry.gate_later,
             )
         except Exception as err:
             # A fault of ours must not hold the partition up; nothing is let through for it.

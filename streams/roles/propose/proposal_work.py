@@ -21,7 +21,7 @@ from ticketgate.codecs.records.proposal import Proposal
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.attempts import AttemptHistory, case_key
 from ticketgate.store.tokens import LaneToken
-from ticketgate.streams.config.telemetry import Telemetry
+from ticketgate.streams.config.telemetry import GateSaid, Telemetry
 from ticketgate.streams.lane.taking.contention import AttemptsContested
 from ticketgate.streams.lane.taking.intake import Arrival
 from ticketgate.streams.lane.transaction import Outgoing
@@ -36,11 +36,13 @@ MOST_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class JudgedCase:
-    """How one attempt ended, and on which evidence. A collision was neither looked up nor judged."""
+    """How one attempt ended, on which evidence, and what each gate said. A collision was neither looked up nor
+    judged."""
 
     verdict: Verdict
     judged: Judged | None = None
     evidence: Evidence | None = None
+    gates: Sequence[GateSaid] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +130,11 @@ class ProposalWork:
         return [self.writer.bare(arrival, outcome.verdict, key=key, at=at)]
 
     def count(self, outcomes: Sequence[JudgedCase]) -> None:
-        """Count verdicts and repairs."""
+        """Count verdicts, repairs, and what each gate said: once a response, however often it was judged for it."""
         for outcome in outcomes:
             self.telemetry.judged(outcome.verdict)
+            for stage, said in outcome.gates:
+                self.telemetry.gate_outcome(stage, said)
             if outcome.judged is not None and outcome.judged.repair is not None:
                 repair = outcome.judged.repair
                 self.telemetry.repair(repair.stage, repair.stop_reason or "granted")
@@ -139,6 +143,7 @@ class ProposalWork:
         self, arrival: Arrival[Proposal], evidence: Evidence, book: CaseBook, at: datetime
     ) -> JudgedCase:
         proposal, coordinate = arrival.document, arrival.claim.coordinate
+        said: list[GateSaid] = []
         try:
             judged = judge(
                 proposal,
@@ -147,14 +152,14 @@ class ProposalWork:
                 at=at,
                 namespace=self.namespace,
                 committed=book.before(proposal, coordinate),
-                observe=self.telemetry.gate,
+                observe=self.telemetry.gate_into(said),
             )
         except Exception as err:
             # A fault of ours must not hold the partition up; nothing is let through for it.
             log.exception("judging %s failed", coordinate)
             return self._refuse(arrival, f"judging failed: {type(err).__name__}", book)
         book.add(proposal, coordinate, judged.verdict, judged.repair)
-        return JudgedCase(judged.verdict, judged, evidence)
+        return JudgedCase(judged.verdict, judged, evidence, said)
 
     def _refuse(self, arrival: Arrival[Proposal], reason: str, book: CaseBook) -> JudgedCase:
         verdict = Verdict(Status.REVIEW, Stage.POLICY, (reason,), "a person decides")

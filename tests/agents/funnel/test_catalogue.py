@@ -140,6 +140,7 @@ def test_lint_finds_what_a_catalogue_leaves_unsaid() -> None:
     assert [(each.code, each.place) for each in found] == [
         ("vague_name", "manage_note"),
         ("no_precondition", "manage_note"),
+        ("no_states", "manage_note"),
         ("no_cases", "manage_note.to"),
     ]
 

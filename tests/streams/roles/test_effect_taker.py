@@ -165,7 +165,7 @@ async def test_what_is_no_decision_and_what_has_no_value_is_counted() -> None:
         'ticketgate_records_total{outcome="tombstone",topic="dispatch"} 2.0',
         'ticketgate_records_total{outcome="malformed",topic="dispatch"} 2.0',
         'ticketgate_records_total{outcome="taken",topic="dispatch"} 1.0',
-        'ticketgate_gate_evaluations_total{gate="parse",outcome="malformed"} 1.0',
+        'ticketgate_gate_evaluations_total{gate="parse",look="first",outcome="malformed"} 1.0',
         'ticketgate_dead_letter_total{code="not_json"} 1.0',
         'ticketgate_dead_letter_total{code="missing_field"} 1.0',
     ):

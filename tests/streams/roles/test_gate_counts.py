@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from ticketgate.agents.effects.ledger import Command, Order
 from ticketgate.agents.funnel.gates.order import FUNNEL_GATES
 from ticketgate.store.attempts import CaseKey, NewAttempts
@@ -71,7 +70,6 @@ async def judged(telemetry: Telemetry, books: Any, *, commits: bool = True) -> N
             work.count(outcomes)
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 async def test_each_response_is_counted_once_at_its_first_look() -> None:
     telemetry = Telemetry()
 
@@ -84,7 +82,6 @@ async def test_each_response_is_counted_once_at_its_first_look() -> None:
     assert counted(telemetry, "later") == {}
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 async def test_a_response_that_is_judged_again_since_its_case_was_contested_counts_once() -> None:
     telemetry = Telemetry()
 
@@ -101,7 +98,6 @@ async def test_what_was_not_committed_is_not_counted() -> None:
     assert counted(telemetry, "first") == {}
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 async def test_a_second_look_is_counted_apart() -> None:
     telemetry = Telemetry()
     await judged(telemetry, Books())

@@ -27,7 +27,6 @@ def outcome(text: str, **faults: Any) -> tuple[str, str, tuple[str, ...]]:
     return str(verdict.status), str(verdict.stage), verdict.reasons
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 @pytest.mark.parametrize("execute", [[], ["timeout_after_commit"]])
 @pytest.mark.parametrize(
     ("state", "status", "reason"),
@@ -46,13 +45,11 @@ def test_equal_content_in_another_state_is_no_success(
     assert (found[0], found[2]) == (status, (reason,))
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 @pytest.mark.parametrize("state", ["scheduled", "committed"])
 def test_a_state_that_is_done_is_a_success(state: str) -> None:
     assert outcome(PAYMENTS, read_back=[f"state:{state}"])[0] == "accept"
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 @pytest.mark.parametrize("state", ["cancelled", "processing", "archived"])
 def test_an_incident_of_a_state_becomes_a_case_that_shows_it(state: str) -> None:
     catalogue = parse_catalogue(PAYMENTS)
@@ -67,7 +64,6 @@ def test_an_incident_of_a_state_becomes_a_case_that_shows_it(state: str) -> None
     assert again[2] == result.outcome.verdict.reasons == found.reasons
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 def test_lint_names_an_effect_without_states() -> None:
     without = "\n".join(line for line in PAYMENTS.splitlines() if not line.startswith("states"))
 
@@ -76,7 +72,6 @@ def test_lint_names_an_effect_without_states() -> None:
     ]
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 @pytest.mark.parametrize(
     ("states", "what"),
     [

@@ -102,7 +102,6 @@ def test_facts_of_a_recorded_decision_are_judged_again() -> None:
     assert whole.answers == recorded
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 @pytest.mark.parametrize(("answers", "kind"), [(None, "null"), ([], "an array"), ("x", "text"), (3, "3")])
 def test_answers_that_are_no_object_are_called_so(answers: Any, kind: str) -> None:
     with pytest.raises(

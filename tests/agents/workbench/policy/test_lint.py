@@ -53,6 +53,8 @@ A_REQUIRES_B = rule('implies = ["a", "b"]', "x")
 NOT_BOTH = rule('excludes = ["a", "b"]')
 
 # A code, a policy that has the finding, its subjects and its core.
+FROM_ONE = '\n[questions.p]\ntype = "score"\ncriteria = ["x", "y"]\nvalues = [1, 2]\n'
+
 HAVE: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = [
     ("unsatisfiable", rule('forbid = ["a"]', "x") + rule('any_of = ["b"]') + rule('any_of = ["a"]', "y"),
      ("a",), ("x", "y")),
@@ -80,6 +82,7 @@ HAVE: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = [
     ("unused_question", NOT_BOTH, ("c",), ()),
     ("choice_without_none", KIND.replace('other = "3"', 'praise = "3"'), ("kind",), ()),
     ("compulsory_label", rule('exactly_one = ["a", "b"]'), ("a", "b"), ("r",)),
+    ("level_is_a_value", FROM_ONE + rule('implies = ["p>=1", "a"]'), ("r",), ()),
     ("effect_never_proposed", NOT_BOTH + f'{EFFECT}when = ["a", "b"]', ("t",), ("r",)),
     ("effect_never_proposed", f'{EFFECT}when = ["a", "!a"]', ("t",), ()),
     ("effect_never_proposed", KIND + f'{EFFECT}when = ["kind=bug", "kind=wish"]', ("t",), ()),
@@ -111,6 +114,7 @@ HAVE_NOT: list[tuple[str, str]] = [
     ("choice_without_none", KIND),
     ("choice_without_none", MAPPED_KIND),
     ("compulsory_label", rule('at_most = { count = 1, of = ["a", "b"] }')),
+    ("level_is_a_value", FROM_ONE.replace("[1, 2]", "[0, 1]") + rule('implies = ["p>=1", "a"]')),
     ("effect_never_proposed", NOT_BOTH + f'{EFFECT}when = ["a", "!b"]'),
     ("examples_missing", "".join(map(ALL_THREE.format, "abc"))),
     ("unknown_id", A_REQUIRES_B),
