@@ -95,16 +95,16 @@ from ticketgate.codecs.systemone.answers import (
     ScoreAnswer,
     answer_confidence,
     answer_json,
+    certainty,
     confidence,
 )
+from ticketgate.codecs.systemone.question_reading import read_question, read_questions
 from ticketgate.codecs.systemone.questions import (
     ChoiceQuestion,
     NoulQuestion,
     Question,
     QuestionError,
     ScoreQuestion,
-    read_question,
-    read_questions,
 )
 from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, Malformed, canonical, decode, encode
 from ticketgate.codecs.values.tagged import tag_non_finite
@@ -168,6 +168,7 @@ __all__ = [
     "answer_confidence",
     "answer_json",
     "canonical",
+    "certainty",
     "check_answers",
     "collision_key",
     "confidence",

@@ -20,7 +20,8 @@ from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.resolve import Resolver
 from ticketgate.agents.policy.written import Written
-from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, QuestionError, read_question
+from ticketgate.codecs.systemone.question_reading import read_question
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, QuestionError
 from ticketgate.codecs.values.strict import JsonValue, canonical
 
 

@@ -20,7 +20,8 @@ from ticketgate.agents.scoring.shortlist import EmbedFn
 from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
-from ticketgate.codecs.systemone.questions import Question, QuestionError, read_questions
+from ticketgate.codecs.systemone.question_reading import read_questions
+from ticketgate.codecs.systemone.questions import Question, QuestionError
 from ticketgate.codecs.values.strict import Malformed, decode
 
 _OTHER_ANSWERS = (

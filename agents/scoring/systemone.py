@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ticketgate.agents.scoring.models import is_name_of
 from ticketgate.agents.scoring.scorer import Scorer, Scores
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.answers import Answer, answer_json
-from ticketgate.codecs.systemone.questions import Question, QuestionError, read_questions
+from ticketgate.codecs.systemone.question_reading import read_questions
+from ticketgate.codecs.systemone.questions import Question, QuestionError
 from ticketgate.codecs.values.malformed import MOST_REASONS, first_few, shorten, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue
 
@@ -23,6 +25,9 @@ REQUEST_ID: Final = "request"
 
 # A fault names its question so far, and of a longer name no more.
 MOST_NAME_CHARS: Final = 256
+# Who asks for `answer_confidence` under its plain name: the protocol wants what it does not know to begin with x_, so
+# nobody gets it unasked.
+PLAIN: Final = "x_plain"
 
 _MISSING: Final = ("Field required", "missing")
 
@@ -72,11 +77,13 @@ class SenderAtFault(AnswersUnusable):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that can be answered. `model` is what the caller wishes for, and decides nothing here."""
+    """A request that can be answered. `model` is the name that the caller gives; models.py says who answers it.
+    is_plain: whether the answers shall bear `answer_confidence` without x_ before it too (`"x_plain": true`)."""
 
     state: JsonValue
     questions: Mapping[str, Question]
     model: str | None = None
+    is_plain: bool = False
 
     @property
     def ticket(self) -> Ticket:
@@ -86,23 +93,31 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The answers to a request, checked. `truncated`: questions answered without reading the whole text."""
+    """The answers to a request, checked. `truncated`: questions answered without reading the whole text. `asked_for`:
+    the model's name in the request, if it gave one."""
 
     model: str
     questions: Mapping[str, Question]
     answers: Mapping[str, Answer]
     input_tokens: int
     truncated: tuple[str, ...] = ()
+    asked_for: str | None = None
+    is_plain: bool = False
 
     def to_json(self) -> dict[str, JsonValue]:
-        """`{model, answers, usage}` as the protocol writes it; `usage.x_truncated` stands there if any was."""
+        """`{model, answers, usage}` as the protocol writes it; `usage.x_truncated` stands there if any was, and
+        `x_model_asked_for` where the request gave another name than that of the model that answered."""
         usage: dict[str, JsonValue] = {"input_tokens": self.input_tokens, "output_tokens": 0}
         if self.truncated:
             usage["x_truncated"] = list(self.truncated)
         answers: dict[str, JsonValue] = {
-            name: answer_json(self.questions[name], answer) for name, answer in self.answers.items()
+            name: answer_json(self.questions[name], answer, is_plain=self.is_plain)
+            for name, answer in self.answers.items()
         }
-        return {"model": self.model, "answers": answers, "usage": usage}
+        response: dict[str, JsonValue] = {"model": self.model, "answers": answers, "usage": usage}
+        if self.asked_for is not None and not is_name_of(self.asked_for, self.model):
+            response["x_model_asked_for"] = self.asked_for
+        return response
 
 
 def answer_request(request: JsonValue, scorer: Scorer) -> dict[str, JsonValue]:
@@ -124,10 +139,11 @@ def read_request(value: JsonValue) -> Request:
     if not isinstance(value, dict):
         raise RequestError(Fault(("body",), f"must be an object, not {wrong_kind(value)}", "dict_type"))
     questions, question_faults = _read_questions(value)
-    if faults := [*_model_faults(value), *_state_faults(value), *question_faults]:
+    if faults := [*_model_faults(value), *_plain_faults(value), *_state_faults(value), *question_faults]:
         raise RequestError(*faults)
     model = value.get("model")
-    return Request(value["state"], questions, model if isinstance(model, str) else None)
+    is_plain = value.get(PLAIN) is True
+    return Request(value["state"], questions, model if isinstance(model, str) else None, is_plain)
 
 
 def respond(request: Request, scores: Scores, *, model: str) -> Response:
@@ -150,6 +166,8 @@ def respond(request: Request, scores: Scores, *, model: str) -> Response:
         answers=answers,
         input_tokens=scores.input_tokens,
         truncated=tuple(name for name in request.questions if name in scores.truncated),
+        asked_for=request.model,
+        is_plain=request.is_plain,
     )
 
 
@@ -171,6 +189,12 @@ def _model_faults(fields: Mapping[str, JsonValue]) -> list[Fault]:
     if model is None or isinstance(model, str):
         return []
     return [Fault(("body", "model"), f"must be text, not {wrong_kind(model)}", "string_type")]
+
+
+def _plain_faults(fields: Mapping[str, JsonValue]) -> list[Fault]:
+    if isinstance(fields.get(PLAIN, False), bool):
+        return []
+    return [Fault(("body", PLAIN), f"must be true or false, not {wrong_kind(fields[PLAIN])}", "bool_type")]
 
 
 def _read_questions(fields: Mapping[str, JsonValue]) -> tuple[dict[str, Question], list[Fault]]:

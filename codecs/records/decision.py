@@ -9,16 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from pydantic import TypeAdapter
+from ticketgate.codecs.records.decision_document import DecisionDocument, SettledByPersonDocument
 from ticketgate.codecs.records.identity import Coordinate, Fingerprint, IdempotencyKey
 from ticketgate.codecs.records.pieces import (
-    CoordinateDocument,
     Effect,
-    EffectDocument,
-    Moment,
-    VerdictDocument,
     coordinate_json,
     effects_json,
     read_effects,
@@ -26,12 +22,11 @@ from ticketgate.codecs.records.pieces import (
     verdict_json,
 )
 from ticketgate.codecs.values.malformed import Malformed, wrong_kind
-from ticketgate.codecs.values.shape import IGNORE_UNKNOWN, read_written
+from ticketgate.codecs.values.shape import read_written
 from ticketgate.codecs.values.strict import JsonValue, encode
 from ticketgate.codecs.values.times import parse_rfc3339, rfc3339, to_milliseconds
 from ticketgate.codecs.values.versions import Versions
 from ticketgate.codecs.verdict import Stage, Status, Verdict
-from typing_extensions import TypedDict
 
 __all__ = [
     "DECISION_SCHEMA",
@@ -185,69 +180,6 @@ class DecisionRecord:
     def encode(self) -> bytes:
         """The record's bytes. Raises ValueError if a number is not finite or anything else is not JSON."""
         return encode(self.to_json())
-
-
-_Chance = Annotated[int, Field(ge=0, le=1)] | Annotated[float, Field(ge=0, le=1)]
-
-
-@with_config(IGNORE_UNKNOWN)
-class ViolationDocument(TypedDict):
-    rule: str
-    message: str
-
-
-@with_config(IGNORE_UNKNOWN)
-class PolicyDocument(TypedDict):
-    name: str
-    version: str
-    hash: str
-
-
-@with_config(IGNORE_UNKNOWN)
-class ModelDocument(TypedDict):
-    id: str
-    hash: str
-
-
-@with_config(IGNORE_UNKNOWN)
-class SettledByPersonDocument(TypedDict):
-    settlement: str
-    by: str
-    at: Moment
-    review: CoordinateDocument
-    review_sha256: str
-    reviewed: VerdictDocument
-    selected: list[str]
-
-
-@with_config(ConfigDict(extra="ignore", strict=True, title="decision/1"))
-class DecisionDocument(TypedDict):
-    """A decision record on the wire. Unknown fields are ignored at every level."""
-
-    schema: Literal["decision/1"]
-    ticket_id: str
-    tenant: str
-    verdict: VerdictDocument
-    selected: Annotated[list[str], Field(description="sorted labels")]
-    values: NotRequired[
-        Annotated[dict[str, Any], Field(description="selected values of a JSON Schema, as they are")]
-    ]
-    violations: list[ViolationDocument]
-    probabilities: Annotated[
-        dict[str, _Chance | dict[str, _Chance]],
-        Field(description="exactly as scored: noul the probability of true, others by label or level"),
-    ]
-    answers: Annotated[Any, Field(description="raw; a number that is not finite is text")]
-    truncated: NotRequired[Annotated[list[str], Field(description="questions whose state was cut")]]
-    policy: PolicyDocument
-    model: ModelDocument
-    effects: Annotated[list[EffectDocument], Field(description="empty unless accepted")]
-    idempotency_key: str
-    fingerprint: str
-    coordinate: CoordinateDocument
-    decided_at: Moment
-    ticket: NotRequired[dict[str, Any]]
-    settled: NotRequired[Annotated[SettledByPersonDocument, Field(description="where a person decided")]]
 
 
 @cache

@@ -21,6 +21,7 @@ __all__ = [
     "ScoreAnswer",
     "answer_confidence",
     "answer_json",
+    "certainty",
     "confidence",
     "tag_non_finite",
 ]
@@ -108,9 +109,27 @@ def confidence(answer: Answer) -> float | None:
     return min(1.0, max(0.0, value))
 
 
-def answer_json(question: Question, answer: Answer) -> dict[str, JsonValue]:
-    """The answer as the protocol writes it, with our `x_answer_confidence` at the threshold 0.5.
+def certainty(answer: Answer) -> float:
+    """How concentrated the whole distribution is: 1 - H(p)/ln n, 1 where one answer has it all, 0 where all are alike.
 
+    `confidence` of a choice looks at the highest probability alone: [.52, .48, 0] and [.52, .24, .24] have .28 both;
+    their certainty is .37 and .07. Of a noul the two sides are the distribution.
+    """
+    match answer:
+        case NoulAnswer():
+            chances: list[int | float] = [answer.noul, 1 - answer.noul]
+        case ChoiceAnswer() | ScoreAnswer():
+            chances = list(answer.probabilities.values())
+        case _:
+            assert_never(answer)
+    entropy = -math.fsum(chance * math.log(chance) for chance in chances if chance > 0)
+    return min(1.0, max(0.0, 1 - entropy / math.log(len(chances))))
+
+
+def answer_json(question: Question, answer: Answer, *, is_plain: bool = False) -> dict[str, JsonValue]:
+    """The answer as the protocol writes it, with our `x_answer_confidence` at the threshold 0.5 and `x_certainty`.
+
+    is_plain: with `answer_confidence` besides, which the protocol would have written with x_ before it.
     Raises ValueError if the answer is of another kind than the question.
     """
     record: dict[str, JsonValue]
@@ -133,4 +152,6 @@ def answer_json(question: Question, answer: Answer) -> dict[str, JsonValue]:
         }
     else:
         raise ValueError(f"an answer of type {answer.type} to a question of type {question.type}")
-    return record | {"x_answer_confidence": answer_confidence(answer)}
+    of_answer = answer_confidence(answer)
+    plain: dict[str, JsonValue] = {"answer_confidence": of_answer} if is_plain else {}
+    return record | plain | {"x_answer_confidence": of_answer, "x_certainty": certainty(answer)}

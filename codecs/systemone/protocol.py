@@ -44,8 +44,16 @@ class Prediction:
     @property
     def input_tokens(self) -> int | None:
         """How many tokens were read."""
-        count = _object(self.response.get("usage")).get("input_tokens")
-        return count if isinstance(count, int) and not isinstance(count, bool) else None
+        return self._count("input_tokens")
+
+    @property
+    def output_tokens(self) -> int | None:
+        """How many tokens were written: 0 of a model that only scores."""
+        return self._count("output_tokens")
+
+    def ids(self) -> tuple[str, ...]:
+        """The questions that were answered, in the response's order."""
+        return tuple(self.answers)
 
     def choice(self, question_id: str) -> str | None:
         """The label chosen."""
@@ -62,6 +70,19 @@ class Prediction:
     def confidence(self, question_id: str) -> float | None:
         """How concentrated the distribution is, by the server's formula: not to be compared between servers."""
         return _number(self._answer(question_id).get("confidence"))
+
+    def certainty(self, question_id: str) -> float | None:
+        """How concentrated the whole distribution is, worked out from the probabilities: 1 - H(p)/ln n. The same for
+        all kinds and servers. Only where a server gave no probabilities is what it says taken."""
+        answer = self._answer(question_id)
+        chances = [_number(chance) for chance in _object(answer.get("probabilities")).values()]
+        if (noul := self.noul(question_id)) is not None:
+            chances = [noul, 1 - noul]
+        known = [chance for chance in chances if chance is not None and 0 <= chance <= 1]
+        if len(known) < 2 or len(known) < len(chances):
+            return _number(answer.get("x_certainty"))
+        entropy = -math.fsum(chance * math.log(chance) for chance in known if chance > 0)
+        return min(1.0, max(0.0, 1 - entropy / math.log(len(known))))
 
     def answer_confidence(self, question_id: str) -> float | None:
         """The probability of the answer reported, at the threshold 0.5: the measure to gate on.
@@ -81,6 +102,10 @@ class Prediction:
         if found is None:
             found = _number(answer.get("x_answer_confidence"))
         return _number(answer.get("answer_confidence")) if found is None else found
+
+    def _count(self, name: str) -> int | None:
+        count = _object(self.response.get("usage")).get(name)
+        return count if isinstance(count, int) and not isinstance(count, bool) else None
 
     def _answer(self, question_id: str) -> Mapping[str, JsonValue]:
         return _object(self.answers.get(question_id))

@@ -72,6 +72,27 @@ def _names(value: object) -> object:
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 
 
+def _aliases(value: object) -> object:
+    """`"NAME=FOLDER,…"`, or in a file an array of such texts; each name once."""
+    if isinstance(value, str):
+        value = [each.strip() for each in value.split(",") if each.strip()]
+    if not isinstance(value, (list, tuple)):
+        return value
+    names: list[str] = []
+    for each in value:
+        name, sign, folder = each.partition("=") if isinstance(each, str) else ("", "", "")
+        if not (name.strip() and sign and folder.strip()):
+            raise ValueError("has an alias that is no NAME=FOLDER")
+        names.append(name.strip())
+    if len(set(names)) < len(names):
+        raise ValueError("names an alias twice")
+    return tuple(f"{name}={each.partition('=')[2].strip()}" for name, each in zip(names, value, strict=True))
+
+
+# Names that a request may give for a model, and the folder of each.
+Aliases = Annotated[tuple[str, ...], BeforeValidator(_aliases)]
+
+
 Role = Literal["decide", "propose", "effects"]
 
 

@@ -20,7 +20,7 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from ticketgate.streams.config.addresses import OptionalPath, RedisUrl, ScorerName
 from ticketgate.streams.config.kafka_settings import Key
 from ticketgate.streams.config.kubernetes import is_service_variable
-from ticketgate.streams.config.setting_kinds import Duration, Roles, SettingsError, show_duration
+from ticketgate.streams.config.setting_kinds import Aliases, Duration, Roles, SettingsError, show_duration
 from ticketgate.streams.config.web_settings import WebSettings
 
 PREFIX = "TICKETGATE_"
@@ -65,6 +65,11 @@ class Settings(WebSettings):
     )
     model: OptionalPath = Field(
         None, description="model folder of the onnx scorer; unset, the model that comes along"
+    )
+    model_aliases: Aliases = Field(
+        (),
+        description="names that a System One request may give for another model, comma-separated NAME=FOLDER; any"
+        " other name is answered by the default model",
     )
     scorer_key: Key | None = Field(None, description="key that is sent to the remote scorer")
     scorer_model: str | None = Field(

@@ -43,6 +43,7 @@ from ticketgate.streams.process.reload import PolicyReload
 from ticketgate.streams.process.runner import Runner
 from ticketgate.streams.process.serving import open_systemone
 from ticketgate.streams.roles.decide.model_decider import ModelDecider
+from ticketgate.streams.roles.decide.scorers import with_aliases
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class Deciding:
             telemetry=telemetry,
             interval_s=settings.policy_poll.total_seconds(),
         )
-        self._endpoint = open_systemone(settings, self._model.scorer)
+        self._endpoint = open_systemone(settings, with_aliases(settings, self._model.scorer))
         self.routes = self._endpoint.routes
         self.decider = ChannelDecider(
             self._channel, self._model, steps=steps, timeout_s=settings.scorer_timeout.total_seconds()

@@ -11,8 +11,7 @@ import signal
 from collections.abc import Iterable
 
 from aiohttp import web
-from ticketgate.agents.scoring import Scorer
-from ticketgate.agents.scoring.scorer import Closable
+from ticketgate.agents.scoring.models import Models
 from ticketgate.streams.config.readiness import Readiness
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.telemetry import Telemetry
@@ -26,10 +25,10 @@ from ticketgate.streams.process.web.systemone import SystemOne
 log = logging.getLogger(__name__)
 
 
-def open_systemone(settings: Settings, scorer: Scorer) -> SystemOne:
+def open_systemone(settings: Settings, models: Models) -> SystemOne:
     """The endpoint as the settings say."""
     return SystemOne(
-        scorer,
+        models,
         keys=Keys(settings.web_keys),
         origins=Origins(settings.web_bind, settings.web_hosts, settings.web_origins),
         admission=Admission(
@@ -57,9 +56,9 @@ def open_web(
     )
 
 
-async def serve(settings: Settings, scorer: Scorer) -> None:
+async def serve(settings: Settings, models: Models) -> None:
     """Serve until a signal. Raises OSError if the port is taken."""
-    endpoint = open_systemone(settings, scorer)
+    endpoint, scorer = open_systemone(settings, models), models.default
     health = health_routes(
         readiness=Readiness(),
         telemetry=Telemetry(),
@@ -79,5 +78,4 @@ async def serve(settings: Settings, scorer: Scorer) -> None:
     finally:
         await server.stop()
         await endpoint.close()
-        if isinstance(scorer, Closable):
-            scorer.close()
+        models.close()

@@ -20,6 +20,7 @@ from ticketgate.codecs import (
     ScoreQuestion,
     answer_confidence,
     answer_json,
+    certainty,
     check_answers,
     confidence,
     encode,
@@ -252,6 +253,7 @@ def test_a_distribution_is_taken_and_its_own_wire_form_too(weights: list[float])
         assert answered(question, wire) == answer
         assert 0 <= wire["confidence"] <= 1
         assert wire["x_answer_confidence"] == max(chances)
+        assert wire["x_certainty"] == certainty(answer)
 
 
 def test_confidence_follows_the_protocols_formulas() -> None:
@@ -329,3 +331,23 @@ def test_raw_answers_that_hold_themselves_end() -> None:
 @given(examples.values)
 def test_what_json_can_carry_is_tagged_as_itself(value: object) -> None:
     assert repr(tag_non_finite(value)) == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("chances", "of_distribution"),
+    [((0.52, 0.48, 0.0), 0.37), ((0.52, 0.24, 0.24), 0.07), ((1.0, 0.0, 0.0), 1.0)],
+)
+def test_certainty_tells_apart_what_confidence_cannot(
+    chances: tuple[float, ...], of_distribution: float
+) -> None:
+    answer = ChoiceAnswer("a", dict(zip("abc", chances, strict=True)))
+
+    assert certainty(answer) == pytest.approx(of_distribution, abs=0.005)
+    assert confidence(answer) == (pytest.approx(0.28) if chances[0] < 1 else 1)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=9).filter(lambda each: sum(each) > 0.1))
+def test_certainty_is_a_share(weights: list[float]) -> None:
+    answer = ScoreAnswer(0.0, {str(n): each / sum(weights) for n, each in enumerate(weights)})
+
+    assert 0 <= certainty(answer) <= 1

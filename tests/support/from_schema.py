@@ -38,6 +38,8 @@ def _of_kind(kind: str, schema: Any) -> st.SearchStrategy[Any]:
     match kind:
         case "null":
             return st.none()
+        case "boolean":
+            return st.booleans()
         case "string":
             return st.text(max_size=40)
         case "array":

@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from ticketgate.agents.scoring.contracts import open_contract
 from ticketgate.agents.scoring.folder import load_folder
-from ticketgate.codecs.systemone.questions import read_questions
+from ticketgate.codecs.systemone.question_reading import read_questions
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]", "card", "late", "angry", "calm", "yes", "no", "?"]

@@ -177,13 +177,8 @@ class FunnelFile:
     @property
     def states(self) -> Mapping[str, States]:
         """By tool, which observed states of its effect stand, where that is declared."""
-        described = {} if self.catalogue is None else self.catalogue.tools
-        found = {name: tool.states for name, tool in (*described.items(), *self.tools.items())}
-        return {
-            name: states
-            for name in found
-            if (states := (described[name] if name in described else self.tools[name]).states) is not None
-        }
+        own = {name: tool.states for name, tool in self.tools.items() if tool.states is not None}
+        return own if self.catalogue is None else {**own, **self.catalogue.states}
 
     def is_automatic(self, tool: str) -> bool:
         """Whether an accepted effect of that tool may be carried out without a new human decision."""

@@ -20,7 +20,7 @@ from ticketgate.streams.config.usage import CommandError
     help='The request, {"state": …, "questions": {…}}, as POST /v1/systemone takes it (- for standard input).',
 )
 @json_flag
-@settings_flags("scorer", "model")
+@settings_flags("scorer", "model", "model_aliases")
 def command(request: Path, as_json: bool, settings: Settings) -> int:
     """Answer a System One request with the local model, without a broker.
 
@@ -32,20 +32,19 @@ def command(request: Path, as_json: bool, settings: Settings) -> int:
     """
     # What scores is loaded when it is needed, so that --help is quick.
     from ticketgate.agents.scoring import ScorerUnavailable
-    from ticketgate.agents.scoring.scorer import Closable
     from ticketgate.agents.scoring.systemone import AnswersUnusable, RequestError, answer, read_request
     from ticketgate.streams.cli.deciding.show_answers import show
     from ticketgate.streams.cli.output import print_json, say
-    from ticketgate.streams.roles.decide.scorers import require_scorer
+    from ticketgate.streams.roles.decide.scorers import require_models
 
     try:
         # Before the model is loaded: who mistyped need not wait for it.
         asked = read_request(read_json(request))
     except RequestError as err:
         raise CommandError("\n".join(f"{named(request)}: {fault}" for fault in err.faults)) from err
-    scorer = require_scorer(settings)
+    models = require_models(settings, only=asked.model)
     try:
-        response = answer(asked, scorer)
+        response = answer(asked, models.named(asked.model))
     except AnswersUnusable as err:
         say(f"ticketgate: {err}")
         return EXIT_FINDINGS
@@ -53,8 +52,7 @@ def command(request: Path, as_json: bool, settings: Settings) -> int:
         say(f"ticketgate: {settings.scorer}: {err}")
         return EXIT_UNREACHABLE
     finally:
-        if isinstance(scorer, Closable):
-            scorer.close()
+        models.close()
     if as_json:
         print_json(response.to_json())
     else:

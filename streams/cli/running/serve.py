@@ -9,7 +9,7 @@ from ticketgate.streams.config.usage import CommandError
 
 
 @click.command("serve")
-@settings_flags("scorer", "model", "web_bind", "web_port", "log_level")
+@settings_flags("scorer", "model", "model_aliases", "web_bind", "web_port", "log_level")
 def command(settings: Settings) -> None:
     """Answer POST /v1/systemone and GET /v1/models with the scorer that the settings name, until SIGTERM or Ctrl-C.
 
@@ -20,12 +20,12 @@ def command(settings: Settings) -> None:
 
     from ticketgate.streams.config.logs import configure_logging
     from ticketgate.streams.process.serving import serve
-    from ticketgate.streams.roles.decide.scorers import require_scorer
+    from ticketgate.streams.roles.decide.scorers import require_models
 
     configure_logging(settings.log_level)
-    scorer = require_scorer(settings)
+    models = require_models(settings)
     try:
-        asyncio.run(serve(settings, scorer))
+        asyncio.run(serve(settings, models))
     except OSError as err:
         where = f"{settings.web_bind}:{settings.web_port}"
         raise CommandError(

@@ -97,7 +97,11 @@ def _schemas() -> Schema:
                 },
                 "model": {
                     "type": ["string", "null"],
-                    "description": "none, jev-… or the name of the model that is here",
+                    "description": "an alias of the settings, or any name: answered by the default model then",
+                },
+                "x_plain": {
+                    "type": "boolean",
+                    "description": "whether the answers shall bear answer_confidence too, without x_ before it",
                 },
             },
             required=["state", "questions"],
@@ -139,6 +143,10 @@ def _schemas() -> Schema:
         "Response": _object(
             {
                 "model": {"type": "string"},
+                "x_model_asked_for": {
+                    "type": "string",
+                    "description": "the request's model, where it is another name than that of the model that answered",
+                },
                 "answers": {
                     "type": "object",
                     "additionalProperties": {
@@ -228,7 +236,8 @@ def _question(
 
 
 def _answer(kind: str, properties: Schema) -> Schema:
-    ours: Schema = {"x_answer_confidence": {"type": "number", "minimum": 0, "maximum": 1}}
+    share: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+    ours: Schema = {"x_answer_confidence": share, "x_certainty": share, "answer_confidence": share}
     return _object({"type": {"const": kind}, **properties, **ours}, required=["type", *properties])
 
 

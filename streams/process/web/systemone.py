@@ -13,6 +13,7 @@ from datetime import timedelta
 
 from aiohttp import web
 from ticketgate.agents.scoring import Scorer, ScorerUnavailable
+from ticketgate.agents.scoring.models import Models
 from ticketgate.agents.scoring.systemone import (
     AnswersUnusable,
     Fault,
@@ -48,7 +49,7 @@ class SystemOne:
 
     def __init__(
         self,
-        scorer: Scorer,
+        models: Models,
         *,
         keys: Keys,
         max_bytes: int,
@@ -56,25 +57,26 @@ class SystemOne:
         origins: Origins | None = None,
         admission: Admission | None = None,
     ) -> None:
-        self._scorer = scorer
+        self._models = models
         self._keys, self._origins = keys, origins or Origins()
         self._admission = admission or Admission(most_bytes=BYTES_AT_ONCE)
         self._max_bytes = max_bytes
         self._timeout_s = timeout.total_seconds()
-        self._batcher = MicroBatcher(scorer)
+        self._batchers = {id(scorer): MicroBatcher(scorer) for scorer in models.every}
 
     @property
     def routes(self) -> Sequence[web.AbstractRouteDef]:
         """What it answers."""
         return [
             web.post(PATH, self._answer),
-            web.get("/v1/models", self._models),
+            web.get("/v1/models", self._list_models),
             web.get("/openapi.json", self._openapi),
         ]
 
     async def close(self) -> None:
         """Answer nobody more."""
-        await self._batcher.close()
+        for batcher in self._batchers.values():
+            await batcher.close()
 
     async def _answer(self, request: web.Request) -> web.Response:
         caller = self._keys.require(request)
@@ -85,26 +87,19 @@ class SystemOne:
             self._origins.require(request)
             require_json(request)
             asked = await self._read(body)
-            self._require_model(asked)
             return json_response(await self._score(asked, deadline))
 
-    async def _models(self, request: web.Request) -> web.Response:
+    async def _list_models(self, request: web.Request) -> web.Response:
         self._origins.require(request)
         self._keys.require(request)
-        model = self._scorer.model
-        return json_response(
-            {
-                "models": [
-                    {
-                        "name": model.id,
-                        "description": f"the model of this ticketgate, sha256 {model.hash}",
-                        # The protocol wants one; a model folder has none.
-                        "release_date": "",
-                        "x_hash": model.hash,
-                    }
-                ]
-            }
-        )
+        aliases = self._models.aliases
+        told = [
+            _described(self._models.default, self._models.default.model.id, "the model of this ticketgate")
+        ]
+        told += [
+            _described(scorer, name, f"an alias of {scorer.model.id}") for name, scorer in aliases.items()
+        ]
+        return json_response({"models": [*told]})
 
     async def _openapi(self, _: web.Request) -> web.Response:
         return json_response(document())
@@ -137,15 +132,6 @@ class SystemOne:
             return self._checked(body)
         return await asyncio.to_thread(self._checked, body)
 
-    def _require_model(self, asked: Request) -> None:
-        """Who names a model that is not here shall not get another one's answers unawares; `jev-…`, which the
-        protocol's clients send unless told otherwise, stands for whichever there is."""
-        served = self._scorer.model.id
-        if asked.model is None or asked.model.startswith("jev-") or asked.model in (served, _bare(served)):
-            return
-        what = f"no model {asked.model[:100]!r} here: leave it out, or name jev-latest or {served}"
-        raise refusal(400, "api_usage_error", what)
-
     def _checked(self, body: bytes) -> Request:
         value = decode(body, max_bytes=self._max_bytes)
         try:
@@ -160,8 +146,9 @@ class SystemOne:
     async def _score(self, asked: Request, deadline: float) -> JsonValue:
         try:
             async with asyncio.timeout_at(deadline):
-                scores = await self._batcher.score(asked.ticket, asked.questions)
-            return respond(asked, scores, model=self._scorer.model.id).to_json()
+                scorer = self._models.named(asked.model)
+                scores = await self._batchers[id(scorer)].score(asked.ticket, asked.questions)
+            return respond(asked, scores, model=scorer.model.id).to_json()
         except TimeoutError as err:
             what = f"no answer within {self._timeout_s:g} s"
             raise refusal(503, "timeout_error", what, retry_after=str(RETRY_AFTER_S)) from err
@@ -184,9 +171,15 @@ class SystemOne:
         )
 
 
-def _bare(model_id: str) -> str:
-    """A model's name without its version."""
-    return model_id.partition("@")[0]
+def _described(scorer: Scorer, name: str, what: str) -> dict[str, JsonValue]:
+    model = scorer.model
+    return {
+        "name": name,
+        "description": f"{what}, sha256 {model.hash}",
+        # The protocol wants one; a model folder has none.
+        "release_date": "",
+        "x_hash": model.hash,
+    }
 
 
 def _limit(asked: Request) -> None:

@@ -18,7 +18,8 @@ from ticketgate.agents.scoring.contracts import open_contract
 from ticketgate.agents.scoring.folder import load_folder
 from ticketgate.agents.scoring.onnx import OnnxScorer
 from ticketgate.codecs.records.ticket import Ticket
-from ticketgate.codecs.systemone.questions import NoulQuestion, read_questions
+from ticketgate.codecs.systemone.question_reading import read_questions
+from ticketgate.codecs.systemone.questions import NoulQuestion
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "card", "late", "angry", "calm"]

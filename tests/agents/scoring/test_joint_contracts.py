@@ -16,7 +16,8 @@ from ticketgate.agents.scoring import Scorer, ScorerError, Scores, contracts, op
 from ticketgate.agents.scoring.folder import load_folder
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
-from ticketgate.codecs.systemone.questions import Question, read_questions
+from ticketgate.codecs.systemone.question_reading import read_questions
+from ticketgate.codecs.systemone.questions import Question
 
 from ...support import tiny
 

@@ -20,7 +20,8 @@ from ticketgate.agents.scoring.remote_client import message, retry_after_s
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.answers import ChoiceAnswer, NoulAnswer, ScoreAnswer
-from ticketgate.codecs.systemone.questions import Question, read_questions
+from ticketgate.codecs.systemone.question_reading import read_questions
+from ticketgate.codecs.systemone.questions import Question
 from ticketgate.codecs.values.strict import encode
 from ticketgate.codecs.verdict import Stage, Status
 

@@ -15,13 +15,8 @@ from ticketgate.agents.scoring.asked import asked_as_recorded
 from ticketgate.agents.scoring.shortlisting import score_shortlisted
 from ticketgate.agents.workbench.policy.check import check
 from ticketgate.codecs.records.ticket import Ticket
-from ticketgate.codecs.systemone.questions import (
-    ChoiceQuestion,
-    NoulQuestion,
-    Question,
-    QuestionError,
-    read_question,
-)
+from ticketgate.codecs.systemone.question_reading import read_question
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, QuestionError
 from ticketgate.codecs.values.strict import encode
 from ticketgate.codecs.verdict import Stage, Status
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 from ticketgate.agents.scoring import Scorer, Scores, open_scorer
+from ticketgate.agents.scoring.models import Models
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question
@@ -107,6 +108,7 @@ def serving(
     max_bytes: int = 2**20,
     timeout_s: float = 30.0,
     bytes_at_once: int = 64 * 2**20,
+    aliases: Mapping[str, Scorer] | None = None,
     **port: Any,
 ) -> Iterator[Served]:
     loop = asyncio.new_event_loop()
@@ -115,7 +117,7 @@ def serving(
 
     async def start() -> tuple[SystemOne, WebServer]:
         endpoint = SystemOne(
-            scorer,
+            Models(scorer, aliases or {}),
             keys=Keys([SecretStr(key) for key in keys]),
             max_bytes=max_bytes,
             timeout=timedelta(seconds=timeout_s),

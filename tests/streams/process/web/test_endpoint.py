@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from ticketgate.agents.scoring import ScorerUnavailable, Scores
 from ticketgate.agents.scoring.scorer import Failure
+from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.streams.process.web import systemone
 from ticketgate.streams.process.web.batching import MicroBatcher
 
@@ -34,7 +35,14 @@ def test_a_request_is_answered(serve: Serve) -> None:
     assert reply.headers["x-typesafe-request-id"].startswith("req_")
     assert reply.json == {
         "model": "given@1",
-        "answers": {"urgent": {"type": "noul", "noul": 0.75, "x_answer_confidence": 0.75}},
+        "answers": {
+            "urgent": {
+                "type": "noul",
+                "noul": 0.75,
+                "x_answer_confidence": 0.75,
+                "x_certainty": pytest.approx(0.188722),
+            }
+        },
         "usage": {"input_tokens": 0, "output_tokens": 0},
     }
 
@@ -94,13 +102,43 @@ def test_the_model_that_is_here_answers_to_its_name_and_to_jev(serve: Serve, mod
         assert server.post({**REQUEST, "model": model}).status == 200
 
 
-def test_another_model_is_not_answered_for(serve: Serve) -> None:
+@pytest.mark.parametrize("name", ["gpt-9", "decider:2b", "/etc/passwd", "http://127.0.0.1:1/m", "../m", ""])
+def test_any_other_name_is_answered_by_the_default_model_which_says_so(serve: Serve, name: str) -> None:
     with serve(GivenScorer()) as server:
-        found = detail(server.post({**REQUEST, "model": "gpt-9"}), 400)
+        reply = server.post({**REQUEST, "model": name})
 
-    assert found["error_type"] == "api_usage_error"
-    assert "gpt-9" in found["message"]
-    assert "given@1" in found["message"]
+    assert reply.status == 200
+    answer = json.loads(reply.body)
+    assert (answer["model"], answer["x_model_asked_for"]) == ("given@1", name)
+
+
+@pytest.mark.parametrize("is_plain", [True, False, None])
+def test_answer_confidence_has_its_plain_name_for_who_asks(serve: Serve, is_plain: bool | None) -> None:
+    asked = REQUEST if is_plain is None else {**REQUEST, "x_plain": is_plain}
+    with serve(GivenScorer()) as server:
+        answer = json.loads(server.post(asked).body)["answers"]["urgent"]
+        refused = server.post({**REQUEST, "x_plain": "yes"})
+
+    assert answer["x_answer_confidence"] == 0.75
+    assert answer.get("answer_confidence") == (0.75 if is_plain else None)
+    assert detail(refused, 422)[0]["loc"] == ["body", "x_plain"]
+
+
+def test_an_alias_is_answered_by_its_own_model(serve: Serve) -> None:
+    class Other(GivenScorer):
+        @property
+        def model(self) -> ModelRef:
+            return ModelRef(id="other@2", hash="1" * 64)
+
+    with serve(GivenScorer(noul=0.75), aliases={"small": Other(noul=0.25)}) as server:
+        said = {name: json.loads(server.post({**REQUEST, "model": name}).body) for name in ("small", "given")}
+        models = json.loads(server.send("GET", "/v1/models").body)["models"]
+
+    assert (said["small"]["model"], said["given"]["model"]) == ("other@2", "given@1")
+    assert said["small"]["x_model_asked_for"] == "small"
+    assert "x_model_asked_for" not in said["given"]
+    assert said["small"]["answers"] != said["given"]["answers"]
+    assert [each["name"] for each in models] == ["given@1", "small"]
 
 
 def test_a_key_is_needed_where_keys_are_set(serve: Serve) -> None:

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from ticketgate.agents.scoring import Scorer
 from ticketgate.codecs.systemone.answer_checks import check_answers
-from ticketgate.codecs.systemone.questions import read_questions
+from ticketgate.codecs.systemone.question_reading import read_questions
 from ticketgate.streams.process.web.openapi import document
 
 from tests.streams.process.web.conftest import GivenScorer, Served, serving

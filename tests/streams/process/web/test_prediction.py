@@ -37,7 +37,8 @@ def test_each_kind_is_read() -> None:
     assert prediction.choice("route") == "billing"
     assert prediction.score("anger") == 1.12
     assert prediction.confidence("route") == 0.9019
-    assert prediction.input_tokens == 72
+    assert (prediction.input_tokens, prediction.output_tokens) == (72, 0)
+    assert prediction.ids() == tuple(RESPONSE["answers"])
 
 
 def test_answer_confidence_means_the_same_for_all_kinds() -> None:
@@ -85,6 +86,24 @@ def test_what_is_not_there_is_none(response: Any) -> None:
     assert prediction.answer_confidence("q") is None
     assert prediction.input_tokens is None
     assert prediction.noul("another") is None
+
+
+@pytest.mark.parametrize(
+    ("chances", "certainty"), [([0.52, 0.48, 0.0], 0.37), ([0.52, 0.24, 0.24], 0.07), ([1.0, 0.0], 1.0)]
+)
+def test_certainty_is_of_the_whole_distribution(chances: list[float], certainty: float) -> None:
+    labels = ["a", "b", "c"][: len(chances)]
+    answer: JsonValue = {
+        "type": "choice",
+        "choice": "a",
+        "probabilities": dict(zip(labels, chances, strict=True)),
+    }
+    prediction = Prediction.of({"answers": {"q": answer, "n": {"noul": 0.5}, "s": {"x_certainty": 0.25}}})
+
+    assert prediction.certainty("q") == pytest.approx(certainty, abs=0.005)
+    assert prediction.certainty("n") == 0
+    assert prediction.certainty("s") == 0.25
+    assert prediction.certainty("nobody") is None
 
 
 def test_it_cannot_be_written_to() -> None:
