@@ -104,7 +104,7 @@ def labels_of(name: str, question: Question) -> frozenset[str]:
         case NoulQuestion():
             return frozenset({name})
         case ChoiceQuestion() | ScoreQuestion():
-            return frozenset(label(name, each) for each in question.labels)
+            return frozenset(label(name, each) for each in question.names)
         case _:
             assert_never(question)
 
@@ -121,7 +121,12 @@ def _narrowed(policy: Policy, labels: frozenset[str]) -> dict[str, Question]:
             chosen = next(each for each in question.labels if label(name, each) in labels)
             other = next(each for each in question.labels if each != chosen)
             criteria = {each: question.criteria[each] for each in question.labels if each in (chosen, other)}
-            found[name] = ChoiceQuestion(question.instructions, criteria)
+            values = question.values and tuple(
+                value
+                for each, value in zip(question.labels, question.values, strict=True)
+                if each in criteria
+            )
+            found[name] = ChoiceQuestion(question.instructions, criteria, values=values)
     return found
 
 
@@ -135,7 +140,10 @@ def _answer(name: str, question: Question, labels: frozenset[str]) -> dict[str, 
             chosen = max(sure, key=lambda each: sure[each])
             return {"type": "choice", "choice": chosen, "confidence": 1.0, "probabilities": sure}
         case ScoreQuestion():
-            sure = {each: 1.0 if label(name, each) in labels else 0.0 for each in question.labels}
+            sure = {
+                each: 1.0 if label(name, value) in labels else 0.0
+                for each, value in zip(question.labels, question.names, strict=True)
+            }
             level = int(max(sure, key=lambda each: sure[each]))
             return {"type": "score", "score": level, "confidence": 1.0, "probabilities": sure}
         case _:

@@ -239,3 +239,38 @@ def test_a_search_that_ends_at_its_bound_says_so(monkeypatch: pytest.MonkeyPatch
     found = nearest(TICKET, RECORD, SUPPORT)
 
     assert not found.is_whole
+
+
+VALUED = """
+name = "v"
+version = "1"
+[questions.priority]
+type = "score"
+criteria = ["low", "middle", "high"]
+values = [1, 2, 3]
+[[rules]]
+forbid = ["priority=2"]
+[[effects]]
+tool = "queue"
+arguments = { level = "{labels.priority}" }
+"""
+
+
+@pytest.mark.parametrize("level", [1, 3])
+def test_a_person_settles_by_the_values_that_the_policy_calls_its_levels(level: int) -> None:
+    under = parse_policy(VALUED)
+    probabilities = {"0": 0.1, "1": 0.8, "2": 0.1}
+    answers = {"priority": {"type": "score", "score": 1.0, "probabilities": probabilities}}
+    decided, asked = decide_one(answers, under), ticket()
+    record = review_record(decided, asked)
+
+    found = judge_labels(asked, frozenset({f"priority={level}"}), policy=under, record=record)
+
+    assert decided.verdict.status is Status.REVIEW
+    assert isinstance(found, Decision)
+    assert (found.selected, found.values) == ((f"priority={level}",), {"priority": level})
+    assert [each.arguments for each in found.effects] == [{"level": level}]
+    assert [each.labels for each in nearest(asked, record, under).suggestions] == [
+        ("priority=1",),
+        ("priority=3",),
+    ]
