@@ -63,13 +63,19 @@ def test_a_response_has_the_protocols_shape_and_the_numbers_as_they_came() -> No
     assert response == {
         "model": "given@1",
         "answers": {
-            "urgent": {"type": "noul", "noul": 0.49996, "x_answer_confidence": 1 - 0.49996},
+            "urgent": {
+                "type": "noul",
+                "noul": 0.49996,
+                "x_answer_confidence": 1 - 0.49996,
+                "x_certainty": pytest.approx(0, abs=1e-6),
+            },
             "route": {
                 "type": "choice",
                 "choice": "billing",
                 "confidence": pytest.approx(0.9019, abs=1e-12),
                 "probabilities": {"billing": 0.9346, "technical": 0.0049, "other": 0.0605},
                 "x_answer_confidence": 0.9346,
+                "x_certainty": pytest.approx(0.7643, abs=1e-4),
             },
             "anger": {
                 "type": "score",
@@ -78,6 +84,7 @@ def test_a_response_has_the_protocols_shape_and_the_numbers_as_they_came() -> No
                 "legend": {"0": "calm", "1": "annoyed", "2": "angry"},
                 "probabilities": {"0": 0.14, "1": 0.6, "2": 0.26},
                 "x_answer_confidence": 0.6,
+                "x_certainty": pytest.approx(0.1516, abs=1e-3),
             },
         },
         "usage": {"input_tokens": 72, "output_tokens": 0},
