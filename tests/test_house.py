@@ -97,6 +97,7 @@ PUBLIC_NAMES = {
         "answer_confidence",
         "answer_json",
         "canonical",
+        "certainty",
         "check_answers",
         "collision_key",
         "confidence",
