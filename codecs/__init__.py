@@ -1,7 +1,8 @@
 """What crosses a wire: records, answers, headers and keys, read strictly and written in one form.
 
-Stands on nothing but jiter, orjson and pydantic. `values` turns bytes into values, `records` has a module a record,
-`systemone` questions and answers. Each module's docstring says what it promises.
+Stands on nothing but jiter, orjson and pydantic. `values` turns bytes into values, `files` reads what people
+write, `records` has a module a record, `systemone` questions and answers. Each module's docstring says what it
+promises.
 Not here: where a record goes, or when (ticketgate.streams).
 """
 

@@ -43,7 +43,7 @@ PLANTED = {
         f"{C}.records.ticket",
         f"{C}.records.decision",
     ),
-    "codecs: records and protocol stand on values, and those on verdicts": (
+    "codecs: files, records and protocol stand on values, and those on verdicts": (
         f"{C}.values.strict",
         f"{C}.records.ticket",
     ),

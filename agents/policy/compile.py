@@ -17,9 +17,9 @@ from ticketgate.agents.policy.errors import PolicyError
 from ticketgate.agents.policy.examples import read_examples
 from ticketgate.agents.policy.facts import MappedQuestion
 from ticketgate.agents.policy.policy import Policy
-from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.resolve import Resolver
 from ticketgate.agents.policy.written import Written
+from ticketgate.codecs.files.positions import Path
 from ticketgate.codecs.systemone.question_reading import read_question
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, QuestionError
 from ticketgate.codecs.values.strict import JsonValue, canonical

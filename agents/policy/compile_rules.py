@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from ticketgate.agents.policy import sentences
 from ticketgate.agents.policy.atoms import Atom
 from ticketgate.agents.policy.document import RuleDocument
-from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.resolve import Resolver
 from ticketgate.agents.policy.rules import Constraint, Count, Forbid, Iff, Implies, Rule, atoms_of
 from ticketgate.agents.policy.space import outcomes
+from ticketgate.codecs.files.positions import Path
 
 
 def compile_rules(names: Resolver, written: Sequence[RuleDocument]) -> tuple[Rule, ...]:

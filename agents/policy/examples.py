@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ticketgate.agents.policy.document import ExamplesDocument
-from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.resolve import Resolver
+from ticketgate.codecs.files.positions import Path
 from ticketgate.codecs.records.ticket import is_empty_state
 from ticketgate.codecs.systemone.questions import (
     ChoiceQuestion,

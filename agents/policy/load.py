@@ -1,47 +1,80 @@
-"""From a policy's file to a policy, or to everything that is wrong with it."""
+"""From a policy's file to a policy, or to everything that is wrong with it.
 
+Promise: loading and reloading are one path. A policy is its own file and the schema that it names; `Files` remembers
+what of each was read, so that who watches sees a change of either.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
 
 from ticketgate.agents.policy.compile import compile_policy
-from ticketgate.agents.policy.errors import UNNAMED, PolicyError, Problem
+from ticketgate.agents.policy.errors import UNNAMED, PolicyError, Problem, ProblemCode
 from ticketgate.agents.policy.policy import Policy
-from ticketgate.agents.policy.written import MAX_POLICY_BYTES, read_document
+from ticketgate.agents.policy.written import read_document
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.reading import MAX_WRITTEN_BYTES, read_file, text_of
+
+REMEDY = "set TICKETGATE_POLICY to a readable file"
 
 
-def load_policy(path: Path) -> Policy:
-    """Read and check the policy at `path`. Raises PolicyError, also if there is no such file."""
-    return parse_policy(read_policy_text(path), source=str(path), folder=path.parent)
+class Files:
+    """The files of one policy, each read once; a second policy is read from another `Files`."""
 
+    def __init__(self) -> None:
+        self._read: dict[Path, bytes | FileFault] = {}
 
-def read_policy_text(path: Path) -> str:
-    """What stands in the policy's file. Raises PolicyError if that is no text, or more than a policy may have."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_POLICY_BYTES + 1)
-    except OSError as err:
-        what = f"the policy cannot be read: {err.strerror or err}"
-        raise PolicyError(
-            str(path), [Problem(None, what, "set TICKETGATE_POLICY to a readable file", "unreadable")]
-        ) from err
-    if len(content) > MAX_POLICY_BYTES:
-        what = f"larger than the {MAX_POLICY_BYTES} bytes that a policy may have"
-        raise PolicyError(str(path), [Problem(None, what, "set TICKETGATE_POLICY to the policy's file")])
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as err:
-        line = content.count(b"\n", 0, err.start) + 1
-        what = f"not UTF-8: byte 0x{content[err.start]:02x}"
-        raise PolicyError(str(path), [Problem(line, what, "save the file as UTF-8")]) from None
-    if text.startswith("\ufeff"):
-        raise PolicyError(
-            str(path), [Problem(1, "begins with a byte order mark", "save the file as UTF-8 without one")]
+    def read(self, path: Path, kind: str) -> bytes:
+        """The bytes of a file. Raises FileFault."""
+        if path not in self._read:
+            self._read[path] = _read_or_fault(path, kind)
+        found = self._read[path]
+        if isinstance(found, FileFault):
+            raise found
+        return found
+
+    def is_unchanged(self) -> bool:
+        """Whether every file still reads as it did, one that cannot be read too. Reads them all again."""
+        return bool(self._read) and all(
+            _same(found, _read_or_fault(path, "file")) for path, found in self._read.items()
         )
-    return text
 
 
-def parse_policy(text: str, *, source: str = UNNAMED, folder: Path | None = None) -> Policy:
+def load_policy(path: Path, *, files: Files | None = None) -> Policy:
+    """Read and check the policy at `path`. Raises PolicyError, also if there is no such file.
+
+    files: filled with what was read, for who wants to see whether it changes.
+    """
+    files = Files() if files is None else files
+    try:
+        text = text_of(files.read(path, "policy"), str(path))
+    except FileFault as err:
+        code: ProblemCode = "unreadable" if err.is_unreadable else "invalid"
+        raise PolicyError(str(path), [Problem(err.line, err.what, err.remedy, code)]) from err
+    return parse_policy(text, source=str(path), folder=path.parent, read=files.read)
+
+
+def parse_policy(
+    text: str,
+    *,
+    source: str = UNNAMED,
+    folder: Path | None = None,
+    read: Callable[[Path, str], bytes] | None = None,
+) -> Policy:
     """The policy that a TOML or JSON text writes. Raises PolicyError.
 
-    `source` names it in errors; `folder` is where a JSON Schema lies that it names.
+    `source` names it in errors; `folder` is where a JSON Schema lies that it names, and `read` gives a file's bytes.
     """
-    return compile_policy(read_document(text, source=source, folder=folder))
+    return compile_policy(read_document(text, source=source, folder=folder, read=read or Files().read))
+
+
+def _read_or_fault(path: Path, kind: str) -> bytes | FileFault:
+    try:
+        return read_file(path, kind=kind, remedy=REMEDY, max_bytes=MAX_WRITTEN_BYTES)
+    except FileFault as err:
+        return err
+
+
+def _same(one: bytes | FileFault, other: bytes | FileFault) -> bool:
+    if isinstance(one, bytes) or isinstance(other, bytes):
+        return one == other
+    return one.is_unreadable == other.is_unreadable

@@ -12,9 +12,9 @@ from typing import Literal
 from ticketgate.agents.policy.effects import EffectTemplate
 from ticketgate.agents.policy.examples import Example
 from ticketgate.agents.policy.facts import MappedQuestion
-from ticketgate.agents.policy.positions import Path, line_of
 from ticketgate.agents.policy.quick import QuickRules
 from ticketgate.agents.policy.rules import Rule
+from ticketgate.codecs.files.positions import Path, line_of
 from ticketgate.codecs.records.decision import PolicyRef
 from ticketgate.codecs.systemone.questions import Question
 

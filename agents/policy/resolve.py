@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from ticketgate.agents.policy.atoms import Atom, AtomError, read_atom
 from ticketgate.agents.policy.effects import TemplateError
 from ticketgate.agents.policy.errors import Problem, ProblemCode
-from ticketgate.agents.policy.positions import Path
 from ticketgate.agents.policy.written import Written
+from ticketgate.codecs.files.positions import Path
 from ticketgate.codecs.systemone.questions import Question
 
 

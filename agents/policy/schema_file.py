@@ -5,22 +5,29 @@ sees a policy that lists them, with the schema's own `values`. The hash is thus 
 name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 
 from ticketgate.agents.policy.errors import Problem
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.json_text import read_json
 from ticketgate.codecs.systemone.jsonschema import SchemaError, questions_from_json_schema
-from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, Malformed, decode
+from ticketgate.codecs.values.strict import JsonValue
 
 FIELD = "schema"
 
 
 def with_schema_questions(
-    values: dict[str, JsonValue], *, folder: FilePath | None, line: int | None
+    values: dict[str, JsonValue],
+    *,
+    folder: FilePath | None,
+    line: int | None,
+    read: Callable[[FilePath, str], bytes],
 ) -> dict[str, JsonValue] | Problem:
     """The document with the questions of the schema that it names, behind its own; itself if it names none.
 
     folder: what the file's name is relative to; None for a text that comes from no file. line: where `schema` stands.
+    read: gives the bytes of a file, of that kind; raises FileFault.
     """
     if FIELD not in values:
         return values
@@ -31,13 +38,13 @@ def with_schema_questions(
         return Problem(
             line, "this policy comes from no file, so its schema cannot be found", "list the questions"
         )
-    content = _read(folder / name)
-    if isinstance(content, str):
-        return Problem(
-            line, f'schema "{name}": {content}', "name a readable JSON Schema, relative to the policy"
-        )
     try:
-        questions = questions_from_json_schema(content[0])
+        content = read(folder / name, "schema")
+        questions = questions_from_json_schema(read_json(content, source=name))
+    except FileFault as err:
+        where = "" if err.line is None else f", line {err.line}"
+        remedy = "name a readable JSON Schema, relative to the policy"
+        return Problem(line, f'schema "{name}"{where}: {err.what}', remedy)
     except SchemaError as err:
         return Problem(line, f'schema "{name}": {err}', "mend the schema, or list the question in the policy")
     own = values.get("questions", {})
@@ -52,13 +59,3 @@ def with_schema_questions(
         for name, question in questions.items()
     }
     return {**rest, "questions": {**own, **made}}
-
-
-def _read(path: FilePath) -> tuple[JsonValue] | str:
-    """The value that the file holds, or why there is none."""
-    try:
-        content = path.read_bytes()
-    except (OSError, ValueError) as err:
-        return f"cannot be read: {getattr(err, 'strerror', None) or err}"
-    value = decode(content, max_bytes=DEFAULT_MAX_BYTES)
-    return value.reason if isinstance(value, Malformed) else (value,)

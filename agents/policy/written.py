@@ -7,11 +7,8 @@ with its line.
 from __future__ import annotations
 
 import difflib
-import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time
 from pathlib import Path as FilePath
 
 from pydantic import BaseModel, ValidationError
@@ -25,13 +22,13 @@ from ticketgate.agents.policy.document import (
     RuleDocument,
 )
 from ticketgate.agents.policy.errors import PolicyError, Problem, ProblemCode
-from ticketgate.agents.policy.positions import Path, line_of, locate
 from ticketgate.agents.policy.schema_file import FIELD, with_schema_questions
-from ticketgate.agents.policy.toml_limits import MOST_KEY_PARTS, long_key_line
-from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
-
-# A policy is a file that people wrote. A megabyte is a wrong path: a model, a log, a dump.
-MAX_POLICY_BYTES = 1024 * 1024
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.json_text import read_json
+from ticketgate.codecs.files.meant import meant
+from ticketgate.codecs.files.positions import Path, line_of, locate
+from ticketgate.codecs.files.toml_text import foreign_values, parse_toml
+from ticketgate.codecs.values.strict import JsonValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,70 +45,59 @@ class Written:
         return Problem(line_of(self.lines, path), what, remedy, code)
 
 
-def read_document(text: str, *, source: str, folder: FilePath | None = None) -> Written:
+def read_document(
+    text: str, *, source: str, folder: FilePath | None, read: Callable[[FilePath, str], bytes]
+) -> Written:
     """Read a policy's text. Raises PolicyError with every problem of grammar or shape.
 
-    folder: where a schema lies that the policy names.
+    folder: where a schema lies that the policy names. read: gives the bytes of such a file; raises FileFault.
     """
     written = _parsed(text, source)
     lines = locate(text)
-    values = with_schema_questions(written, folder=folder, line=line_of(lines, (FIELD,)))
+    values = with_schema_questions(written, folder=folder, line=line_of(lines, (FIELD,)), read=read)
     if isinstance(values, Problem):
         raise PolicyError(source, [values])
-    foreign = _not_json(values, ())
-    problems = [Problem(line_of(lines, path), what, remedy) for path, what, remedy in foreign]
+    foreign = [*foreign_values(values)]
+    problems = [
+        Problem(line_of(lines, path), f"{_dotted(path)} is {what}", remedy) for path, what, remedy in foreign
+    ]
     try:
         document = PolicyDocument.model_validate(values)
     except ValidationError as err:
         said = {path for path, _, _ in foreign}
         details = err.errors(include_url=False, include_input=False)
-        problems += [_translated(each, lines) for each in details if tuple(each["loc"]) not in said]
+        is_toml = not text.lstrip().startswith("{")
+        for each in details:
+            if (place := tuple(each["loc"])) in said:
+                continue
+            found = meant(each["type"], place, written, top=_TOP, is_toml=is_toml)
+            if found is None:
+                problems.append(_translated(each, lines))
+            else:
+                problems.append(Problem(line_of(lines, place), *found))
         raise PolicyError(source, problems) from None
     if problems:
         raise PolicyError(source, problems)
     return Written(source, document, values, lines)
 
 
+# What a policy has beside its tables, and no table of it has with the same meaning.
+_TOP = frozenset({"name", "version", "schema", "abstain_below", "on_truncation"})
+
+
 def _parsed(text: str, source: str) -> dict[str, JsonValue]:
-    if text.lstrip().startswith("{"):
-        value = decode(text.encode("utf-8", "surrogatepass"), max_bytes=MAX_POLICY_BYTES)
-        if isinstance(value, Malformed):
-            where = re.search(r", at line (\d+), column \d+$", value.reason)
-            line = None if where is None else int(where[1])
-            raise PolicyError(
-                source, [Problem(line, value.reason, "mend the JSON, or write the policy as TOML")]
-            )
+    try:
+        if not text.lstrip().startswith("{"):
+            return parse_toml(text, source=source)
+        value = read_json(
+            text.encode("utf-8", "surrogatepass"),
+            source=source,
+            remedy="mend the JSON, or write the policy as TOML",
+        )
         # A JSON value that begins with a brace is an object.
         return value if isinstance(value, dict) else {}
-    if (line := long_key_line(text)) is not None:
-        what = f"a key with more than {MOST_KEY_PARTS} parts between dots"
-        raise PolicyError(source, [Problem(line, what, "write shorter keys")])
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as err:
-        where = re.search(r"\(at line (\d+), column (\d+)\)", str(err))
-        what = f"not TOML: {err}" if where is None else f"not TOML: {str(err)[: where.start()].strip()}"
-        column = "" if where is None else f" near column {where[2]}"
-        line = text.count("\n") + 1 if where is None else int(where[1])
-        raise PolicyError(source, [Problem(line, what, f"mend the line{column}")]) from None
-    except RecursionError:
-        problem = Problem(None, "nested too deeply to be read", "flatten the arrays and tables")
-        raise PolicyError(source, [problem]) from None
-
-
-def _not_json(value: object, path: Path) -> list[tuple[Path, str, str]]:
-    """What TOML can write and a decision record cannot carry."""
-    if isinstance(value, datetime | date | time):
-        return [(path, f"{_dotted(path)} is a TOML date or time", f'write it as text: "{value.isoformat()}"')]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return [(path, f"{_dotted(path)} is {value}", "write a finite number")]
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return [(path, f"{_dotted(path)} is an integer beyond 64 bits", "write it as text")]
-    if isinstance(value, dict):
-        return [found for key, each in value.items() for found in _not_json(each, (*path, key))]
-    if isinstance(value, list):
-        return [found for index, each in enumerate(value) for found in _not_json(each, (*path, index))]
-    return []
+    except FileFault as err:
+        raise PolicyError(source, [Problem(err.line, err.what, err.remedy)]) from None
 
 
 def _translated(error: ErrorDetails, lines: Mapping[Path, int]) -> Problem:

@@ -11,12 +11,16 @@ from typing import Self
 
 from ticketgate.agents.scoring.asked import asked_as_recorded
 from ticketgate.agents.scoring.scorer import ScorerError, Scores
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.json_text import read_json
+from ticketgate.codecs.files.reading import read_file
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.questions import Question
-from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
+from ticketgate.codecs.values.strict import JsonValue
 
 SETTING = "TICKETGATE_SCORER"
+REMEDY = "give one JSON object from ticket id to answers"
 
 
 class FixedScorer:
@@ -30,17 +34,13 @@ class FixedScorer:
     def from_file(cls, path: Path) -> Self:
         """Read the file; its SHA-256 is the model's hash. Raises ScorerError, naming what is wrong in it."""
         try:
-            content = path.read_bytes()
-        except OSError as err:
+            content = read_file(path, kind="file", remedy="set it to fixed:PATH of a readable JSON file")
+            value = read_json(content, source=str(path), remedy=REMEDY, is_our_own=True)
+        except FileFault as err:
+            where = path if err.line is None else f"{path}:{err.line}"
             raise ScorerError(
-                f"cannot read the fixed answers {path}: {err.strerror or err}",
-                remedy="set it to fixed:PATH of a readable JSON file",
-                setting=SETTING,
+                f"fixed answers {where}: {err.what}", remedy=err.remedy, setting=SETTING
             ) from err
-        # The limits that protect from a stranger's ticket are not meant for it.
-        value = decode(content, max_bytes=max(len(content), 1), is_our_own=True)
-        if isinstance(value, Malformed):
-            raise _unusable(path, value.reason)
         if not isinstance(value, dict):
             raise _unusable(path, "not an object")
         answers: dict[str, Mapping[str, JsonValue]] = {}
@@ -64,6 +64,6 @@ class FixedScorer:
 def _unusable(path: Path, reason: str) -> ScorerError:
     return ScorerError(
         f"fixed answers {path}: {reason}",
-        remedy="give one JSON object from ticket id to answers",
+        remedy=REMEDY,
         setting=SETTING,
     )

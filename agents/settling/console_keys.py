@@ -13,7 +13,6 @@ Promise: a key that could not be used, or that fits none of what it is listed fo
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -26,6 +25,9 @@ from ticketgate.agents.funnel.lookups.algorithms import (
     SHARED_SECRET_ALGORITHMS,
     key_fits,
 )
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.reading import MAX_WRITTEN_BYTES, read_file, read_text
+from ticketgate.codecs.files.toml_text import read_toml
 
 FIELDS = ("algorithm", "roles", "secret_file", "public_key_file", "private_key_file")
 
@@ -68,11 +70,11 @@ ConsoleKeys = Mapping[str, ConsoleKey]
 def load_console_keys(path: Path) -> ConsoleKeys:
     """The file's keys by id. Raises ConsoleKeysError."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as err:
-        raise ConsoleKeysError(str(path), f"cannot read it ({err.strerror})", "name a readable file") from err
-    except ValueError as err:
-        raise ConsoleKeysError(str(path), f"not TOML ({err})", "mend the file") from err
+        text = read_text(path, kind="file of keys", remedy="name a readable file")
+        document = read_toml(text, source=str(path))
+    except FileFault as err:
+        where = str(path) if err.line is None else f"{path}:{err.line}"
+        raise ConsoleKeysError(where, err.what, err.remedy) from err
     if not document:
         raise ConsoleKeysError(str(path), "has no key", "add a table for each, such as [front-desk]")
     return {name: _read_key(path, name, given) for name, given in document.items()}
@@ -120,9 +122,11 @@ def _read_file(path: Path, where: str, given: Mapping[str, Any], name: str, algo
     if not isinstance(given[name], str):
         raise ConsoleKeysError(where, f"{name} is no text", "name a file")
     try:
-        key: bytes = (path.parent / given[name]).read_bytes().strip()
-    except OSError as err:
-        raise ConsoleKeysError(where, f"cannot read {name} ({err.strerror})", "name a readable file") from err
+        key = read_file(
+            path.parent / given[name], kind=name, remedy="name a readable file", max_bytes=MAX_WRITTEN_BYTES
+        ).strip()
+    except FileFault as err:
+        raise ConsoleKeysError(where, err.what, err.remedy) from err
     if not key_fits(key, algorithm):
         raise ConsoleKeysError(
             where, f"{name} is too short or no key for {algorithm}", "make one of its kind and length"

@@ -250,7 +250,7 @@ def read_case_decision(value: JsonValue) -> CaseDecision | Malformed:
 
 def decode_case_decision(data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> CaseDecision | Malformed:
     """The case decision that a record's value is: bytes and shape judged as one total function."""
-    value = decode(data, max_bytes=max_bytes)
+    value = decode(data, max_bytes=max_bytes, is_our_own=True)
     return value if isinstance(value, Malformed) else read_case_decision(value)
 
 

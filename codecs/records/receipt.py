@@ -225,7 +225,7 @@ def decode_receipt(
     data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> DecisionReceipt | EffectReceipt | Malformed:
     """The receipt that a record's value is: bytes and shape judged as one total function."""
-    value = decode(data, max_bytes=max_bytes)
+    value = decode(data, max_bytes=max_bytes, is_our_own=True)
     return value if isinstance(value, Malformed) else read_receipt(value)
 
 

@@ -10,6 +10,10 @@ DEFAULT_MAX_BYTES = 256 * 1024
 # writer on the way behaves alike, and no consumer's stack is at risk.
 MAX_DEPTH = 64
 
+# What we write around it is nested deeper: a ticket in its record, the record in a line of `consume`, effects with
+# their arguments. Whatever we write we must read again; still well below what jiter and orjson bear.
+MAX_OWN_DEPTH = 96
+
 # Objects and arrays in one document: an empty one of 2 bytes takes 80 in memory, and a small one of 8 over 200. People
 # write one in a hundred bytes; short documents may have as many as they like.
 MAX_CONTAINERS_ANYWAY = 4096

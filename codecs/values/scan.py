@@ -58,7 +58,7 @@ class _Open:
     keys: set[str] = field(default_factory=set)
 
 
-def explain(data: bytes) -> Malformed | None:
+def explain(data: bytes, *, max_depth: int = MAX_DEPTH) -> Malformed | None:
     """The first fault in `data`, or None if it is a document that `strict.decode` must take."""
     try:
         text = data.decode("utf-8")
@@ -67,7 +67,7 @@ def explain(data: bytes) -> Malformed | None:
             Stage.PARSE, "not_utf8", f"not UTF-8: byte 0x{data[err.start]:02x} at offset {err.start}"
         )
     try:
-        _Reader(text).read()
+        _Reader(text, max_depth).read()
     except _Fault as fault:
         return Malformed(Stage.PARSE, fault.code, fault.reason)
     return None
@@ -76,8 +76,9 @@ def explain(data: bytes) -> Malformed | None:
 class _Reader:
     """Reads one document token by token; `stack` holds what is open, so depth costs no Python frames."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, max_depth: int) -> None:
         self.text = text
+        self.max_depth = max_depth
         self.at = 0
         self.stack: list[_Open] = []
 
@@ -129,8 +130,8 @@ class _Reader:
         """A scalar whole, or a container's opening bracket."""
         char = self._peek()
         if char in ("{", "["):
-            if len(self.stack) == MAX_DEPTH:
-                raise _Fault("too_deep", f"nested more than {MAX_DEPTH} levels deep {self._place()}")
+            if len(self.stack) == self.max_depth:
+                raise _Fault("too_deep", f"nested more than {self.max_depth} levels deep {self._place()}")
             self.stack.append(_Open(is_object=char == "{"))
             self.at += 1
         elif char == '"':

@@ -25,13 +25,23 @@ from ticketgate.codecs.values.limits import (
     MAX_CONTAINERS_ANYWAY,
     MAX_DEPTH,
     MAX_INTEGER,
+    MAX_OWN_DEPTH,
     MIN_INTEGER,
 )
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.values.scan import explain
 from ticketgate.codecs.verdict import Stage
 
-__all__ = ["DEFAULT_MAX_BYTES", "MAX_DEPTH", "JsonValue", "Malformed", "canonical", "decode", "encode"]
+__all__ = [
+    "DEFAULT_MAX_BYTES",
+    "MAX_DEPTH",
+    "JsonValue",
+    "Malformed",
+    "canonical",
+    "decode",
+    "encode",
+    "is_within_depth",
+]
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
@@ -62,8 +72,10 @@ def decode(
     Faults are looked for in this order, and the first found is reported: size, nothing at all, byte order mark,
     UTF-8, then whatever comes first in the document. Integers are kept as int (-2**63 … 2**64-1), numbers with
     a point or an exponent become float. A tombstone is no value and must not be brought here. is_our_own: an operator's
-    file, which may have as many objects and arrays as it likes.
+    file, or a record that we wrote around a stranger's, which may have as many objects and arrays as it likes, nested
+    to MAX_OWN_DEPTH.
     """
+    max_depth = MAX_OWN_DEPTH if is_our_own else MAX_DEPTH
     if len(data) > max_bytes:
         return _malformed(
             "too_large", f"too large: {len(data)} bytes, more than the {max_bytes} that are taken"
@@ -81,9 +93,11 @@ def decode(
     try:
         value = cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True))
     except ValueError as err:
-        return explain(data) or _malformed("not_json", f"not JSON: {err}")
-    if _is_suspicious(data) and not _is_within_limits(value):
-        return explain(data) or _malformed("out_of_range", "a number or the nesting is beyond what is taken")
+        return explain(data, max_depth=max_depth) or _malformed("not_json", f"not JSON: {err}")
+    if _is_suspicious(data) and not _is_within_limits(value, max_depth):
+        return explain(data, max_depth=max_depth) or _malformed(
+            "out_of_range", "a number or the nesting is beyond what is taken"
+        )
     return value
 
 
@@ -132,8 +146,8 @@ def _containers(data: bytes, begin: int, end: int) -> int:
     return data.count(b"{", begin, end) + data.count(b"[", begin, end)
 
 
-def _is_within_limits(value: JsonValue) -> bool:
-    """Whether every number is finite and within 64 bits, and nothing is nested beyond MAX_DEPTH."""
+def _is_within_limits(value: JsonValue, max_depth: int) -> bool:
+    """Whether every number is finite and within 64 bits, and nothing is nested beyond `max_depth`."""
     layer: list[JsonValue] = [value]
     depth = 0
     while layer:
@@ -152,10 +166,25 @@ def _is_within_limits(value: JsonValue) -> bool:
             elif isinstance(item, int) and not MIN_INTEGER <= item <= MAX_INTEGER:
                 return False
         depth += has_containers
-        if depth > MAX_DEPTH:
+        if depth > max_depth:
             return False
         layer = below
     return True
+
+
+def is_within_depth(value: object, most: int) -> bool:
+    """Whether nothing in `value` is nested beyond `most` levels; a plain value has none."""
+    layer = [[value]]
+    for _ in range(most + 1):
+        layer = [
+            list(each.values()) if isinstance(each, dict) else list(each)
+            for entries in layer
+            for each in entries
+            if isinstance(each, dict | list | tuple)
+        ]
+        if not layer:
+            return True
+    return False
 
 
 def _write(value: object, option: int) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,28 +21,40 @@ def named(path: Path) -> str:
 
 def read_bytes(path: Path) -> bytes:
     """A file's content. Raises `CommandError`."""
-    try:
-        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    except OSError as err:
-        raise CommandError(
-            f"cannot read {path}: {err.strerror}; name a readable file, or - for stdin"
-        ) from err
+    from ticketgate.codecs.files.reading import read_file
+    from ticketgate.codecs.values.limits import MAX_FILE_BYTES
+
+    with told():
+        if str(path) != "-":
+            return read_file(path, kind="file", remedy="name a readable file, or - for stdin")
+        content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise CommandError(f"standard input: more than the {MAX_FILE_BYTES} bytes that are read; give less")
+    return content
 
 
 def read_text(path: Path) -> str:
     """A file's text, in UTF-8. Raises `CommandError`."""
-    try:
-        return read_bytes(path).decode("utf-8")
-    except UnicodeDecodeError as err:
-        raise CommandError(f"{named(path)}: not UTF-8 at byte {err.start}; save it as UTF-8") from err
+    from ticketgate.codecs.files.reading import text_of
+
+    with told():
+        return text_of(read_bytes(path), named(path))
 
 
 def read_json(path: Path) -> JsonValue:
     """A JSON file, read as strictly as a record. Raises `CommandError`."""
-    from ticketgate.codecs.values.limits import MAX_FILE_BYTES
-    from ticketgate.codecs.values.strict import Malformed, decode
+    from ticketgate.codecs.files.json_text import read_json as read
 
-    value = decode(read_bytes(path), max_bytes=MAX_FILE_BYTES, is_our_own=True)
-    if isinstance(value, Malformed):
-        raise CommandError(f"{named(path)}: {value.reason}; give one JSON value")
-    return value
+    with told():
+        return read(read_bytes(path), source=named(path), is_our_own=True)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """A file's fault as a command's: one line, as it is."""
+    from ticketgate.codecs.files.fault import FileFault
+
+    try:
+        yield
+    except FileFault as err:
+        raise CommandError(str(err)) from err

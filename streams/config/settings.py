@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +16,9 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.reading import read_text
+from ticketgate.codecs.files.toml_text import read_toml
 from ticketgate.streams.config.addresses import OptionalPath, RedisUrl, ScorerName
 from ticketgate.streams.config.kafka_settings import Key
 from ticketgate.streams.config.kubernetes import is_service_variable
@@ -251,13 +253,13 @@ def ledger_ttl(settings: Settings) -> timedelta:
 
 def _read_file(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as err:
-        raise SettingsError(
-            CONFIG_VARIABLE, f"cannot read {path} ({err.strerror})", "name a readable TOML file"
-        ) from err
-    except ValueError as err:
-        raise SettingsError(str(path), f"not TOML ({err})", "mend the file") from err
+        text = read_text(path, kind="file of settings", remedy="name a readable TOML file")
+        return read_toml(text, source=str(path))
+    except FileFault as err:
+        if err.is_unreadable:
+            raise SettingsError(CONFIG_VARIABLE, f"{path}: {err.what}", err.remedy) from err
+        where = str(path) if err.line is None else f"{path}:{err.line}"
+        raise SettingsError(where, err.what, err.remedy) from err
 
 
 def _nearest(name: str) -> str:

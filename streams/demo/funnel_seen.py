@@ -129,7 +129,7 @@ def outcome_of(attempt: Attempt, seen: Seen) -> Outcome:
 
 
 def _read(value: bytes) -> CaseDecision | DecisionReceipt | EffectReceipt | Malformed:
-    document = decode(value)
+    document = decode(value, is_our_own=True)
     if isinstance(document, Malformed):
         return document
     if isinstance(document, dict) and document.get("schema") == RECEIPT_SCHEMA:

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ticketgate.codecs.records.headers import escape_name, has_readable_name, unescape_name
-from ticketgate.codecs.values.limits import MAX_DEPTH, MAX_FILE_BYTES
+from ticketgate.codecs.values.limits import MAX_FILE_BYTES, MAX_OWN_DEPTH
 from ticketgate.codecs.values.malformed import quote, wrong_kind
 from ticketgate.codecs.values.printable import printable_json
-from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode, encode
+from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode, encode, is_within_depth
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -97,7 +97,7 @@ def read_line(line: bytes, *, key_field: str = "id") -> Record:
     key_field: where the key stands in a line that is no envelope; `case_id` in a proposal. Raises LineError.
     """
     line = line.strip()
-    value = decode(line, max_bytes=MAX_FILE_BYTES)
+    value = decode(line, max_bytes=MAX_FILE_BYTES, is_our_own=True)
     if isinstance(value, Malformed):
         raise LineError(f"{value.reason}; --raw sends lines as they are")
     if not isinstance(value, dict):
@@ -138,7 +138,7 @@ def _read_envelope(fields: Mapping[str, JsonValue]) -> Record:
 def _write_value(value: bytes | None) -> dict[str, JsonValue]:
     if value is None:
         return {"value": None}
-    found = decode(value, max_bytes=max(len(value), 1))
+    found = decode(value, max_bytes=max(len(value), 1), is_our_own=True)
     if isinstance(found, Malformed) or _is_too_deep(value, found):
         return _write_bytes("value", value, text="value_text")
     # A tombstone has `value: null` for its own, so JSON's null needs its bytes told.
@@ -149,9 +149,9 @@ def _write_value(value: bytes | None) -> dict[str, JsonValue]:
 
 def _is_too_deep(value: bytes, found: JsonValue) -> bool:
     """Whether the line would be nested beyond what is read, since it is one deeper than the value."""
-    if value.count(b"{") + value.count(b"[") < MAX_DEPTH:
+    if value.count(b"{") + value.count(b"[") < MAX_OWN_DEPTH:
         return False
-    return isinstance(decode(encode([found]), max_bytes=MAX_FILE_BYTES), Malformed)
+    return not is_within_depth(found, MAX_OWN_DEPTH - 1)
 
 
 def _write_bytes(name: str, data: bytes | None, *, text: str | None = None) -> dict[str, JsonValue]:
@@ -193,7 +193,7 @@ def _read_value(fields: Mapping[str, JsonValue]) -> bytes | None:
     if data is None:
         raise LineError(f"{exact} must be text, not null; a tombstone is value: null alone")
     if "value" in fields:
-        meant = decode(data, max_bytes=MAX_FILE_BYTES)
+        meant = decode(data, max_bytes=MAX_FILE_BYTES, is_our_own=True)
         # Compared in canonical form, since tools spell numbers in their own way.
         if isinstance(meant, Malformed) or canonical(meant) != canonical(fields["value"]):
             raise LineError(f"value and {exact} differ; drop {exact} to send value, or value to send {exact}")

@@ -97,7 +97,7 @@ async def _read(settings: Settings, source: Coordinate) -> ConsumerRecord | None
 
 def _again(record: ConsumerRecord, key: str, *, max_bytes: int) -> Outgoing | None:
     """The record with one of its effects, made from itself; None if it does not ask for that one."""
-    value = None if record.value is None else decode(record.value, max_bytes=max_bytes)
+    value = None if record.value is None else decode(record.value, max_bytes=max_bytes, is_our_own=True)
     if not isinstance(value, dict) or not isinstance(effects := value.get("effects"), list):
         return None
     wanted = [each for each in effects if isinstance(each, dict) and each.get("idempotency_key") == key]

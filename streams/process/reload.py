@@ -1,8 +1,9 @@
-"""The policy file, watched: a change is taken over between two batches, and what cannot be used changes nothing.
+"""The policy's files, watched: a change is taken over between two batches, and what cannot be used changes nothing.
 
-Promise: the policy in force is always one whole file that parsed. A bad file keeps the policy that was in force and is
-told once a change in the log, for as long as it lies there in /readyz (`policy_error`), and in a counter.
-The file is read anew each time, for it is small: times of a file that was replaced, restored or mounted can lie.
+Promise: the policy in force is always of whole files that parsed, its own and the schema that it names, read as at the
+start. Only what reads the same twice is judged, files that cannot be read too. A bad file keeps the policy that was in
+force and is told once a change in the log, for as long as it lies there in /readyz (`policy_error`), and in a counter.
+The files are read anew each time, for they are small: times of a file that was replaced, restored or mounted can lie.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from ticketgate.agents.policy import Policy, PolicyError, parse_policy
-from ticketgate.agents.policy.load import read_policy_text
+from ticketgate.agents.policy import Policy, PolicyError
+from ticketgate.agents.policy.load import Files, load_policy
 from ticketgate.streams.config.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ class PolicyReload:
         self._adopt = adopt
         self._telemetry = telemetry
         self._interval_s = interval_s
-        self._judged: str | None = None
+        # As they were read and judged; nothing yet.
+        self._judged = Files()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.error: str | None = None
@@ -60,29 +62,27 @@ class PolicyReload:
             await asyncio.wait([self._task])
 
     async def look(self) -> None:
-        """Take the file over if it has changed and is a policy."""
-        try:
-            text = await asyncio.to_thread(read_policy_text, self._path)
-        except PolicyError as err:
-            self._keep_old(err, judged=str(err))
+        """Take the files over if they have changed and are a policy."""
+        if await asyncio.to_thread(self._judged.is_unchanged):
             return
-        if text == self._judged:
-            return
+        files, found = await asyncio.to_thread(self._load)
         await asyncio.sleep(SETTLE_S)
-        try:
-            policy = await asyncio.to_thread(self._read_again, text)
-        except PolicyError as err:
-            self._keep_old(err, judged=text)
+        if not await asyncio.to_thread(files.is_unchanged):
+            # Judged at the next look, for what was read is no longer there.
             return
-        if policy is not None:
-            self._judged, self.error = text, None
-            self._take_over(policy)
+        self._judged = files
+        if isinstance(found, PolicyError):
+            self._keep_old(found)
+        else:
+            self.error = None
+            self._take_over(found)
 
-    def _read_again(self, text: str) -> Policy | None:
-        """The policy that the file writes, or None if it no longer writes what was read: the next look will see."""
-        if read_policy_text(self._path) != text:
-            return None
-        return parse_policy(text, source=str(self._path))
+    def _load(self) -> tuple[Files, Policy | PolicyError]:
+        files = Files()
+        try:
+            return files, load_policy(self._path, files=files)
+        except PolicyError as err:
+            return files, err
 
     def _take_over(self, policy: Policy) -> None:
         was, self._in_force = self._in_force, policy
@@ -97,10 +97,8 @@ class PolicyReload:
             *(was.name, was.version, was.hash[:12]),
         )
 
-    def _keep_old(self, err: PolicyError, *, judged: str) -> None:
-        if judged == self._judged:
-            return
-        self._judged, self.error = judged, err.summary
+    def _keep_old(self, err: PolicyError) -> None:
+        self.error = err.summary
         self._telemetry.policy_reload_failed()
         log.error(
             "the policy file was not taken over: %s; version %s (%s) stays in force",

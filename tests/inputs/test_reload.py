@@ -73,7 +73,6 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
     return begin
 
 
-@pytest.mark.xfail(strict=True, reason="a reloaded policy finds no schema", raises=BaseException)
 async def test_a_policy_is_reloaded_with_its_schema(watch: Watch, tmp_path: Path) -> None:
     beside = tmp_path / "ticket.schema.json"
     beside.write_text(schema("urgent"), encoding="utf-8")
@@ -92,7 +91,6 @@ async def test_a_policy_is_reloaded_with_its_schema(watch: Watch, tmp_path: Path
     assert watched.adopted[-1].hash == load_policy(watched.path).hash
 
 
-@pytest.mark.xfail(strict=True, reason="a reloaded policy finds no schema", raises=BaseException)
 async def test_a_schema_that_is_away_or_broken_keeps_the_policy_until_it_is_back(
     watch: Watch, tmp_path: Path
 ) -> None:
@@ -122,7 +120,6 @@ async def replaced_by_renaming(path: Path, text: str) -> None:
     new.replace(path)
 
 
-@pytest.mark.xfail(strict=True, reason="what could not be read once was judged for good")
 @pytest.mark.parametrize("back", ["the same", "another"])
 async def test_a_file_that_is_gone_for_a_moment_is_no_fault_and_no_judgement(
     watch: Watch, back: str, caplog: pytest.LogCaptureFixture

@@ -165,7 +165,7 @@ def _body(command: Command) -> bytes:
 
 def _executed(body: bytes, max_bytes: int) -> ExecuteResult:
     """What a success says; one that cannot be read says no more than that something happened."""
-    value = decode(body, max_bytes=max_bytes)
+    value = decode(body, max_bytes=max_bytes, is_our_own=True)
     standing = _standing(body, max_bytes)
     if standing is None or not isinstance(value, dict):
         return TimedOut()
@@ -175,7 +175,7 @@ def _executed(body: bytes, max_bytes: int) -> ExecuteResult:
 
 def _standing(body: bytes, max_bytes: int) -> tuple[str, dict[str, JsonValue]] | None:
     """The id and the state that an answer tells of; None if it is not well formed."""
-    value = decode(body, max_bytes=max_bytes)
+    value = decode(body, max_bytes=max_bytes, is_our_own=True)
     if isinstance(value, Malformed) or not isinstance(value, dict):
         return None
     provider_id, state = value.get("id"), value.get("state")

@@ -120,7 +120,7 @@ def _value(command: Command, *, provider_id: str) -> dict[str, JsonValue]:
 
 def _read(found: bytes) -> tuple[str, str, dict[str, JsonValue]] | None:
     """Id, content and state; None for what is not an effect of ours. An application may have changed the state."""
-    value = decode(found, max_bytes=4 * MAX_EFFECT_BYTES)
+    value = decode(found, max_bytes=4 * MAX_EFFECT_BYTES, is_our_own=True)
     if not isinstance(value, dict):
         return None
     provider_id, content, state = value.get("id"), value.get("content"), value.get("state")

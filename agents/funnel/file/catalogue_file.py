@@ -4,23 +4,23 @@ Promise: what comes out can be judged by. A field without type, role, source or 
 or a fact that a model could set, a name that nothing bears, and a bound that is no value.
 """
 
-import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 from ticketgate.agents.effects.states import States
 from ticketgate.agents.funnel.catalogue import Catalogue, FieldSpec, Tool
 from ticketgate.agents.funnel.values import read_money
-from ticketgate.agents.policy.errors import PolicyError, Problem
-from ticketgate.agents.policy.positions import Path as Place
-from ticketgate.agents.policy.positions import line_of, locate
-from ticketgate.agents.policy.toml_limits import MOST_KEY_PARTS, long_key_line
+from ticketgate.agents.policy.errors import PolicyError, Problem, ProblemCode
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.meant import meant
+from ticketgate.codecs.files.positions import Path as Place
+from ticketgate.codecs.files.positions import line_of, locate
+from ticketgate.codecs.files.reading import read_text
+from ticketgate.codecs.files.toml_text import read_toml
 from ticketgate.codecs.values.strict import encode
 
 # The catalogues that come along, by name.
@@ -43,18 +43,11 @@ def load_catalogue(name: str) -> Catalogue:
     try:
         if name in BUILT_IN:
             return parse_catalogue(example(f"{name}.toml"), source=f"{name}.toml")
-        with Path(name).open("rb") as file:
-            content = file.read(MAX_CATALOGUE_BYTES + 1)
-        if len(content) > MAX_CATALOGUE_BYTES:
-            what = f"larger than the {MAX_CATALOGUE_BYTES} bytes that a catalogue may have"
-            raise CatalogueError(name, [Problem(None, what, "name the catalogue's file")])
-        return parse_catalogue(content.decode("utf-8"), source=name)
-    except OSError as err:
-        what = f"the catalogue cannot be read: {err.strerror or err}"
         remedy = f"name a readable file, or one of {', '.join(BUILT_IN)}"
-        raise CatalogueError(name, [Problem(None, what, remedy, "unreadable")]) from err
-    except UnicodeDecodeError as err:
-        raise CatalogueError(name, [Problem(None, "not UTF-8", "save the file as UTF-8")]) from err
+        return parse_catalogue(read_text(Path(name), kind="catalogue", remedy=remedy), source=name)
+    except FileFault as err:
+        code: ProblemCode = "unreadable" if err.is_unreadable else "invalid"
+        raise CatalogueError(name, [Problem(err.line, err.what, err.remedy, code)]) from err
 
 
 def example(name: str) -> str:
@@ -62,26 +55,12 @@ def example(name: str) -> str:
     return (resources.files("ticketgate.agents.funnel") / "examples" / name).read_text(encoding="utf-8")
 
 
-def read_toml(text: str) -> dict[str, Any] | Problem:
-    """What a TOML text writes, or why it cannot be read."""
-    if (line := long_key_line(text)) is not None:
-        return Problem(
-            line, f"a key with more than {MOST_KEY_PARTS} parts between dots", "write shorter keys"
-        )
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as err:
-        where = re.search(r"\(at line (\d+)", str(err))
-        return Problem(int(where[1]) if where else None, f"not TOML: {err}", "mend the line")
-    except RecursionError:
-        return Problem(None, "nested too deeply to be read", PAGE)
-
-
 def parse_catalogue(text: str, *, source: str = "catalogue") -> Catalogue:
     """The catalogue that a TOML text writes. Raises CatalogueError with every problem of grammar or shape."""
-    written = read_toml(text)
-    if isinstance(written, Problem):
-        raise CatalogueError(source, [written])
+    try:
+        written = read_toml(text, source=source)
+    except FileFault as err:
+        raise CatalogueError(source, [Problem(err.line, err.what, err.remedy)]) from err
     if written.keys() & _OF_FUNNEL_FILES and "name" not in written:
         # Else each of its fields would be named as a fault of its own.
         named = f": {written['catalogue']}" if isinstance(written.get("catalogue"), str) else ""
@@ -98,15 +77,13 @@ def parse_catalogue(text: str, *, source: str = "catalogue") -> Catalogue:
             [
                 Problem(
                     line_of(lines, tuple(each["loc"])) or 1,
-                    _worded(tuple(each["loc"]), each),
-                    _remedy(each["type"]),
+                    *(
+                        meant(each["type"], tuple(each["loc"]), written, top=("name", "version"))
+                        or (_worded(tuple(each["loc"]), each), _remedy(each["type"]))
+                    ),
                 )
                 for each in err.errors(include_url=False, include_input=False, include_context=False)
             ],
-        ) from None
-    except ValueError as err:
-        raise CatalogueError(
-            source, [Problem(None, str(err), "write dates as text and numbers finite")]
         ) from None
     problems = [
         Problem(line_of(lines, place), f"{_dotted(place)}: {what}", remedy)

@@ -22,7 +22,7 @@ from ticketgate.agents.funnel.file.funnel_specs import (
 from ticketgate.agents.funnel.file.release_grid import release_grid
 from ticketgate.agents.funnel.lookups.algorithms import PUBLIC_KEY_ALGORITHMS, SHARED_SECRET_ALGORITHMS
 from ticketgate.agents.funnel.lookups.template import PLACES, Template, TemplateError
-from ticketgate.agents.policy.positions import Path as Place
+from ticketgate.codecs.files.positions import Path as Place
 from ticketgate.codecs.values.redact import redact
 
 # The place in the file, what is wrong, the remedy.

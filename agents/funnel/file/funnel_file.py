@@ -17,7 +17,6 @@ from ticketgate.agents.funnel.file.catalogue_file import (
     PAGE,
     CatalogueError,
     load_catalogue,
-    read_toml,
 )
 from ticketgate.agents.funnel.file.funnel_checks import Fault, contradictions, dotted, nearest
 from ticketgate.agents.funnel.file.funnel_specs import (
@@ -33,9 +32,12 @@ from ticketgate.agents.funnel.file.funnel_specs import (
     ToolEffect,
 )
 from ticketgate.agents.funnel.file.opening import OpenProviders, open_lookup, open_providers
-from ticketgate.agents.policy.errors import Problem
-from ticketgate.agents.policy.positions import Path as Place
-from ticketgate.agents.policy.positions import line_of, locate
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.meant import meant
+from ticketgate.codecs.files.positions import Path as Place
+from ticketgate.codecs.files.positions import line_of, locate
+from ticketgate.codecs.files.reading import read_text
+from ticketgate.codecs.files.toml_text import read_toml
 from ticketgate.codecs.values.strict import encode
 
 __all__ = [
@@ -46,8 +48,6 @@ __all__ = [
     "open_lookup",
     "open_providers",
 ]
-
-MAX_FILE_BYTES = 2**20
 
 _ADAPTERS = ("http", "redis", "signed")
 _KINDS: dict[tuple[str, str], type] = {
@@ -61,14 +61,19 @@ _KINDS: dict[tuple[str, str], type] = {
 
 def load_funnel_file(path: Path) -> FunnelFile:
     """The funnel file at `path`, with its catalogue. Raises FunnelFileError."""
-    text = _read(path)
+    try:
+        text = read_text(path, kind="funnel file", remedy="name a readable file")
+    except FileFault as err:
+        where = str(path) if err.line is None else f"{path}:{err.line}"
+        raise FunnelFileError(where, err.what, err.remedy) from err
 
     def refused_at(line: int | None, what: str, remedy: str) -> FunnelFileError:
         return FunnelFileError(str(path) if line is None else f"{path}:{line}", what, remedy)
 
-    written = read_toml(text)
-    if isinstance(written, Problem):
-        raise refused_at(written.line, written.what, written.remedy)
+    try:
+        written = read_toml(text, source=str(path))
+    except FileFault as err:
+        raise refused_at(err.line, err.what, err.remedy) from err
     lines = locate(text)
 
     def refused(fault: Fault) -> FunnelFileError:
@@ -81,9 +86,10 @@ def load_funnel_file(path: Path) -> FunnelFile:
         faults = err.errors(include_url=False, include_input=False)
         # A field under another name is unknown and missing: the first of these says what was meant.
         unknown = [each for each in faults if each["type"] == "unexpected_keyword_argument"]
-        raise refused(_worded((unknown or faults)[0])) from None
-    except ValueError as err:
-        raise FunnelFileError(str(path), str(err), "write dates as text and numbers finite") from None
+        first = (unknown or faults)[0]
+        place = tuple(first["loc"])
+        found = meant(first["type"], place, written, top=("catalogue",))
+        raise refused(_worded(first) if found is None else (place, *found)) from None
     catalogue = _catalogue(document, path, refused)
     for fault in contradictions(document, catalogue):
         raise refused(fault)
@@ -94,21 +100,6 @@ def load_funnel_file(path: Path) -> FunnelFile:
         providers=document.providers,
         tools=document.tools,
     )
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as err:
-        what = f"the funnel file cannot be read: {err.strerror or err}"
-        raise FunnelFileError(str(path), what, "name a readable file") from err
-    if len(content) > MAX_FILE_BYTES:
-        raise FunnelFileError(str(path), f"larger than {MAX_FILE_BYTES} bytes", "name the funnel file")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise FunnelFileError(str(path), "not UTF-8", "save the file as UTF-8") from None
 
 
 @cache

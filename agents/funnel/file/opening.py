@@ -26,6 +26,8 @@ from ticketgate.agents.funnel.file.funnel_specs import (
 )
 from ticketgate.agents.funnel.lookups.sources import AuthoritySource, SourcedLookup, WorldSource
 from ticketgate.agents.funnel.lookups.template import PLACES, Template
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.reading import MAX_WRITTEN_BYTES, read_file
 
 if TYPE_CHECKING:
     from ticketgate.agents.funnel.lookups.signed import SignedRecords
@@ -194,10 +196,11 @@ def _port(spec: HttpProvider | RedisProvider) -> EffectPort:
 
 def _key(path: Path) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError as err:
-        what = f"the key file {path} cannot be read: {err.strerror or err}"
-        raise _Unusable(what, "name a readable PEM file") from err
+        return read_file(
+            path, kind=f"key file {path}", remedy="name a readable PEM file", max_bytes=MAX_WRITTEN_BYTES
+        )
+    except FileFault as err:
+        raise _Unusable(err.what, err.remedy) from err
 
 
 def _redis_url(spec: RedisLookup | RedisProvider) -> str:

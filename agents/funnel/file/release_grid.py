@@ -4,7 +4,6 @@ Promise: there is a cell for each pair, and each names requirements that there a
 The data lie in release_grid.toml; nothing here judges a file.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from ticketgate.agents.funnel.file.funnel_specs import CONSEQUENCES, Consequence, Contribution
+from ticketgate.codecs.files.toml_text import read_toml
 from ticketgate.codecs.values.strict import encode
 
 _STRICT = ConfigDict(extra="forbid")
@@ -66,7 +66,7 @@ def release_grid() -> Grid:
     text = (resources.files("ticketgate.agents.funnel.file") / "release_grid.toml").read_text(
         encoding="utf-8"
     )
-    grid = TypeAdapter(Grid).validate_json(encode(tomllib.loads(text)), strict=True)
+    grid = TypeAdapter(Grid).validate_json(encode(read_toml(text, source="release_grid.toml")), strict=True)
     for contribution, row in grid.cells.items():
         for consequence in CONSEQUENCES:
             cell = row.cell(consequence)

@@ -4,7 +4,7 @@ Promise: the cases of one file share one provider, in their order, so that a rep
 and lines with the same tenant and case id are attempts at one case. Nothing outside the process is touched.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
@@ -16,12 +16,12 @@ from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, Wor
 from ticketgate.agents.funnel.repair import Attempt
 from ticketgate.agents.workbench.funnel.process import Outcome, process
 from ticketgate.agents.workbench.funnel.watch import Trace, WatchedPort
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.json_text import json_lines
 from ticketgate.codecs.records.proposal import Proposal, Scalar, read_request
 from ticketgate.codecs.records.receipt import EffectStatus, StopReason, verdict_json
-from ticketgate.codecs.values.strict import JsonValue, Malformed, decode, encode
+from ticketgate.codecs.values.strict import JsonValue, Malformed, encode
 from ticketgate.codecs.verdict import Stage, Status
-
-MAX_LINE_BYTES = 4 * 2**20
 
 _STRICT = ConfigDict(extra="forbid")
 _Unreadable = Annotated[str, Field(pattern="^(authority|world):")]
@@ -145,11 +145,7 @@ class CaseResult:
 
 def read_cases(text: str, *, source: str) -> tuple[ReadCase, ...]:
     """The cases that a text writes, in order. Raises FunnelCaseError."""
-    cases: list[ReadCase] = []
-    # Not splitlines: JSON may hold the other line ends of Unicode.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            cases.append(_read_case(line, f"{source}:{number}"))
+    cases = [_read_case(value, where) for value, where in written_lines(text, source)]
     if not cases:
         raise FunnelCaseError(
             f"{source}: no cases; write one JSON object a line, as agents/funnel/README.md shows"
@@ -216,10 +212,16 @@ def _check() -> TypeAdapter[WrittenCase]:
     return TypeAdapter(WrittenCase)
 
 
-def _read_case(line: str, where: str) -> ReadCase:
-    value = decode(line.encode("utf-8", "surrogatepass"), max_bytes=MAX_LINE_BYTES)
-    if isinstance(value, Malformed):
-        raise FunnelCaseError(f"{where}: {value.reason}; write one JSON object a line")
+def written_lines(text: str, source: str) -> Iterator[tuple[JsonValue, str]]:
+    """Each line's value with where it stands. Raises FunnelCaseError."""
+    try:
+        for number, value in json_lines(text.encode("utf-8", "surrogatepass"), source=source):
+            yield value, f"{source}:{number}"
+    except FileFault as err:
+        raise FunnelCaseError(str(err)) from err
+
+
+def _read_case(value: JsonValue, where: str) -> ReadCase:
     try:
         written = _check().validate_json(encode(value), strict=True)
     except ValidationError as err:

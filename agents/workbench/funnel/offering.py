@@ -9,27 +9,21 @@ from collections.abc import Mapping
 from ticketgate.agents.funnel.catalogue import Catalogue, compile_catalogue
 from ticketgate.agents.funnel.evidence import EvidenceUnreadable, World
 from ticketgate.agents.funnel.lookups.reading import world_of
-from ticketgate.agents.workbench.funnel.cases import MAX_LINE_BYTES, FunnelCaseError
+from ticketgate.agents.workbench.funnel.cases import FunnelCaseError, written_lines
 from ticketgate.codecs.records.proposal import read_request
-from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
+from ticketgate.codecs.values.strict import JsonValue, Malformed
 
 
 def offers(text: str, *, source: str, catalogue: Catalogue) -> tuple[Mapping[str, JsonValue], ...]:
     """What is offered for each line's `request`, under the facts of its `world` if it has one, in order. Cases and
     proposals are such lines; what else they hold is not looked at. Raises FunnelCaseError."""
-    # Not splitlines: JSON may hold the other line ends of Unicode.
-    lines = [
-        (line, f"{source}:{number}") for number, line in enumerate(text.split("\n"), start=1) if line.strip()
-    ]
+    lines = [*written_lines(text, source)]
     if not lines:
         raise FunnelCaseError(f"{source}: no requests; write one JSON object a line, with a request")
-    return tuple(_offer(line, where, catalogue) for line, where in lines)
+    return tuple(_offer(value, where, catalogue) for value, where in lines)
 
 
-def _offer(line: str, where: str, catalogue: Catalogue) -> Mapping[str, JsonValue]:
-    value = decode(line.encode("utf-8", "surrogatepass"), max_bytes=MAX_LINE_BYTES)
-    if isinstance(value, Malformed):
-        raise FunnelCaseError(f"{where}: {value.reason}; write one JSON object a line")
+def _offer(value: JsonValue, where: str, catalogue: Catalogue) -> Mapping[str, JsonValue]:
     if not isinstance(value, dict) or "request" not in value:
         raise FunnelCaseError(f'{where}: no request; write {{"request": …}}, and the facts as "world"')
     request = read_request(value["request"])

@@ -8,14 +8,16 @@ a table of probabilities. A mapped question's answer is its fact.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ticketgate.agents.policy.policy import Policy
-from ticketgate.agents.policy.toml_limits import MOST_KEY_PARTS, long_key_line
+from ticketgate.codecs.files.fault import FileFault
+from ticketgate.codecs.files.json_text import json_lines
+from ticketgate.codecs.files.positions import line_of, locate
+from ticketgate.codecs.files.toml_text import read_toml
 from ticketgate.codecs.systemone.questions import (
     ChoiceQuestion,
     NoulQuestion,
@@ -23,10 +25,8 @@ from ticketgate.codecs.systemone.questions import (
     ScoreQuestion,
     name_of,
 )
-from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
+from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.verdict import Stage
-
-MAX_CASES_BYTES = 64 * 2**20
 
 
 class CaseError(ValueError):
@@ -72,23 +72,20 @@ def read_cases(text: str, *, source: str, policy: Policy) -> tuple[CheckedCase, 
 
 def _written(text: str, source: str) -> Iterator[tuple[str, object]]:
     """Each case with where it stands."""
-    if text.lstrip().startswith("{"):
-        for number, line in enumerate(text.splitlines(), start=1):
-            if line.strip():
-                value = decode(line.encode("utf-8", "surrogatepass"), max_bytes=MAX_CASES_BYTES)
-                if isinstance(value, Malformed):
-                    raise CaseError(f"{source}:{number}: {value.reason}; write one JSON object a line")
-                yield f"{source}:{number}", value
-        return
-    if (where := long_key_line(text)) is not None:
-        raise CaseError(
-            f"{source}:{where}: a key with more than {MOST_KEY_PARTS} parts between dots; write shorter keys"
-        )
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as err:
-        raise CaseError(f"{source}: not TOML: {err}; write [[cases]], or one JSON object a line") from err
+        if text.lstrip().startswith("{"):
+            content = text.encode("utf-8", "surrogatepass")
+            yield from ((f"{source}:{number}", value) for number, value in json_lines(content, source=source))
+            return
+        document = read_toml(text, source=source)
+    except FileFault as err:
+        raise CaseError(str(err)) from err
     others = [name for name in document if name != "cases"]
+    if isinstance(document.get("cases"), dict):
+        line = line_of(locate(text), ("cases",))
+        raise CaseError(
+            f"{source}:{line}: [cases] is one table, where each case has its own; write [[cases]]"
+        )
     if others or not isinstance(document.get("cases", []), list):
         raise CaseError(
             f'{source}: unknown field "{(others or ["cases"])[0]}"; a table of cases has [[cases]] alone'

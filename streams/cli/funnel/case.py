@@ -103,7 +103,7 @@ def _read(path: Path) -> tuple[list[Read], list[str]]:
     from ticketgate.streams.kafka.envelope import LineError, read_line
 
     data = read_bytes(path)
-    whole = decode(data, max_bytes=MAX_FILE_BYTES)
+    whole = decode(data, max_bytes=MAX_FILE_BYTES, is_our_own=True)
     # One value may be written over many lines; records have a line each.
     lines = [data] if isinstance(whole, dict) else data.split(b"\n")
     found: list[Read] = []
@@ -118,7 +118,7 @@ def _read(path: Path) -> tuple[list[Read], list[str]]:
             raise CommandError(f"{where}: {err}") from err
         if value is None:
             continue
-        decoded = decode(value, max_bytes=MAX_FILE_BYTES)
+        decoded = decode(value, max_bytes=MAX_FILE_BYTES, is_our_own=True)
         for each in _records(decoded):
             read = each if isinstance(each, Malformed) else _record(each)
             if isinstance(read, Malformed):

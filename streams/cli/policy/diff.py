@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS
-from ticketgate.streams.cli.files import named, read_text
+from ticketgate.streams.cli.files import named, read_bytes, told
 from ticketgate.streams.cli.options import json_flag
-from ticketgate.streams.config.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.agents.workbench.policy.compare import Comparison, Turned
@@ -64,15 +63,11 @@ def command(old: Path, new: Path, decisions: Path | None, as_json: bool) -> int:
 
 
 def _records(path: Path) -> Iterator[JsonValue]:
-    from ticketgate.codecs.values.strict import Malformed, decode
+    from ticketgate.codecs.files.json_text import json_lines
 
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
-        if line.strip():
-            value = decode(line.encode("utf-8", "surrogatepass"), max_bytes=max(len(line) * 4, 1))
-            if isinstance(value, Malformed):
-                raise CommandError(
-                    f"{named(path)}:{number}: {value.reason}; give one JSON object a line, as consume prints them"
-                )
+    remedy = "give one JSON object a line, as consume prints them"
+    with told():
+        for _, value in json_lines(read_bytes(path), source=named(path), remedy=remedy):
             yield value
 
 

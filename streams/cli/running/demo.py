@@ -14,6 +14,7 @@ from rich.table import Table
 from ticketgate.agents.plural import counted
 from ticketgate.codecs.values.printable import json_text
 from ticketgate.codecs.values.strict import decode
+from ticketgate.streams.cli.files import read_bytes
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.config.usage import CommandError
 from ticketgate.streams.demo.demo import DemoResult, Outcome, run_demo
@@ -100,7 +101,7 @@ def _funnel(context: click.Context, as_json: bool) -> int:
 def read_records(path: Path) -> list[Record]:
     """The records of a JSON lines file. Raises `CommandError` with the line."""
     records: list[Record] = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
         if not line.strip():
             continue
         try:

@@ -100,5 +100,5 @@ def _read(
 ) -> DecisionRecord | CaseDecision | Malformed:
     if reason_aside is not None:
         return set_aside(reason_aside)
-    decoded = decode(value, max_bytes=max_bytes)
+    decoded = decode(value, max_bytes=max_bytes, is_our_own=True)
     return decoded if isinstance(decoded, Malformed) else read_dispatched(decoded)

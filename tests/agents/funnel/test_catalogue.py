@@ -77,9 +77,13 @@ def test_a_tool_says_what_it_does_and_does_not(line: str) -> None:
             "no money field",
         ),
         ("preconditions = []", "preconditions = [", "not TOML"),
-        ("preconditions = []", f"preconditions = {'[' * 5_000}{']' * 5_000}", "nested too deeply"),
+        (
+            "preconditions = []",
+            f"preconditions = {'[' * 5_000}{']' * 5_000}",
+            "nested more than 64 levels deep, at column",
+        ),
         ("fields.to]", 'fields."to:all"]', "pattern"),
-        ('version = "1"', "version = 2026-01-01", "write dates as text"),
+        ('version = "1"', "version = 2026-01-01", "version is a TOML date or time"),
     ],
 )
 def test_what_contradicts_itself_is_refused(old: str, new: str, said: str) -> None:

@@ -71,7 +71,7 @@ def test_a_file_that_holds_no_answers_is_refused_in_one_line(tmp_path: Path, tex
 
 
 def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ScorerError, match=r"none\.json: No such file"):
+    with pytest.raises(ScorerError, match=r"none\.json: the file cannot be read: No such file"):
         open_scorer(f"fixed:{tmp_path / 'none.json'}")
 
 

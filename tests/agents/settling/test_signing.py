@@ -108,7 +108,7 @@ def test_keys_are_read_by_name_and_their_secrets_are_not_shown(tmp_path: Path) -
         ('[desk]\nalgorithm = "HS256"\nroles = ["god"]\nsecret_file = "desk.key"', "roles"),
         ('[desk]\nalgorithm = "HS256"\nroles = []\nsecret_file = "desk.key"', "roles"),
         ('[desk]\nalgorithm = "HS256"\nroles = ["settle"]', "secret_file is missing"),
-        ('[desk]\nalgorithm = "HS256"\nroles = ["settle"]\nsecret_file = "gone"', "cannot read"),
+        ('[desk]\nalgorithm = "HS256"\nroles = ["settle"]\nsecret_file = "gone"', "cannot be read"),
         ('[desk]\nalgorithm = "HS256"\nroles = ["settle"]\nsecret_file = "short.key"', "too short"),
         ('[desk]\nalgorithm = "HS256"\nroles = ["settle"]\npublic_key_file = "desk.key"', "not for HS256"),
         ('[desk]\nalgorithm = "HS256"\nroles = ["settle"]\nsecret = "x"', "unknown field secret"),
@@ -120,7 +120,7 @@ def test_a_file_that_could_not_be_used_is_refused_at_once(tmp_path: Path, text: 
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConsoleKeysError, match="cannot read it"):
+    with pytest.raises(ConsoleKeysError, match="cannot be read"):
         load_console_keys(tmp_path / "none.toml")
 
 

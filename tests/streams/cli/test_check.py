@@ -94,7 +94,7 @@ def test_answers_come_from_standard_input_too(policy: Path, tmp_path: Path) -> N
         (b"{", "not JSON"),
         (b'{"a": 1, "a": 2}', 'duplicate key "a"'),
         (b"[]", "answers must be an object"),
-        (None, "cannot read"),
+        (None, "cannot be read"),
     ],
 )
 def test_what_holds_no_answers_is_one_line_that_names_the_file(

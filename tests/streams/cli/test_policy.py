@@ -177,7 +177,7 @@ def test_test_shows_the_examples_to_a_model(ticketgate: Run, tmp_path: Path) -> 
     [
         ((), "nothing to test"),
         (("--scorer", "fixed:none.json"), "the policy has no examples"),
-        (("no-such-cases.toml",), "cannot read no-such-cases.toml"),
+        (("no-such-cases.toml",), "no-such-cases.toml: the file cannot be read: No such file"),
     ],
 )
 def test_test_says_what_is_missing(ticketgate: Run, arguments: tuple[str, ...], said: str) -> None:

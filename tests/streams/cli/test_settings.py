@@ -100,7 +100,7 @@ def test_nothing_but_an_address_is_shown_of_a_url(url: str, shown: str) -> None:
         ("TICKETGATE_KAFCA", "x", "TICKETGATE_KAFCA: unknown setting; did you mean TICKETGATE_KAFKA?"),
         ("TICKETGATE_WEB_PORT", "http", "TICKETGATE_WEB_PORT: Input should be a valid integer"),
         ("TICKETGATE_CLAIM_TTL", "1d", "set it to at least 10d"),
-        ("TICKETGATE_CONFIG", "/nowhere.toml", "cannot read /nowhere.toml"),
+        ("TICKETGATE_CONFIG", "/nowhere.toml", "/nowhere.toml: the file of settings cannot be read"),
     ],
 )
 def test_a_wrong_setting_is_one_line_that_names_it(

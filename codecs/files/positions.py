@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 _BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
 _INLINE_BLANK = re.compile(r"[ \t]*")
 # The longest forms first: ''' would otherwise read as an empty '' and a stray quote.
-_STRING = re.compile(
+STRING = re.compile(
     r'"""(?:[^"\\]++|\\.|"(?!""))*+"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:\'{0,2})|"(?:[^"\\\n]++|\\.)*+"|\'[^\'\n]*+\'',
     re.DOTALL,
 )
@@ -110,7 +110,7 @@ class _Scan:
         parts: list[str] = []
         while True:
             self.skip(_INLINE_BLANK)
-            if (quoted := _STRING.match(self.text, self.at)) is not None:
+            if (quoted := STRING.match(self.text, self.at)) is not None:
                 parts.append(_unquote(quoted.group()))
                 self.at = quoted.end()
             elif (bare := _BARE_KEY.match(self.text, self.at)) is not None:
@@ -128,7 +128,7 @@ class _Scan:
             self.members(path)
         elif self.take("["):
             self.elements(path)
-        elif (string := _STRING.match(self.text, self.at)) is not None:
+        elif (string := STRING.match(self.text, self.at)) is not None:
             self.at = string.end()
         elif (scalar := _SCALAR.match(self.text, self.at)) is not None:
             self.at = scalar.end()

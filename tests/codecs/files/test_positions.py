@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from ticketgate.agents.policy.positions import Path, line_of, locate
+from ticketgate.codecs.files.positions import Path, line_of, locate
 
 DOCUMENT = '''# a comment with [brackets] and = signs
 name = "a # no comment" # [a comment]
