@@ -54,6 +54,8 @@ class TicketCase:
         scores = self.scores if self.scores is not None else Scores({})
         if scores.failure is not None:
             return Unusable((f"no answers: {scores.failure.reason}",))
+        if scores.abstention is not None:
+            return Unusable((f"the model abstains: {scores.abstention}",))
         checked = check_answers({**self.policy.questions, **scores.asked}, scores.answers)
         reasons = [*checked] if isinstance(checked, tuple) else []
         reasons += [fact.reason for fact in self.facts.values() if isinstance(fact, NoFact)]
@@ -140,10 +142,13 @@ class TicketCase:
 
     @cached_property
     def raw_answers(self) -> JsonValue:
-        """The scorer's answers as they came, non-finite numbers tagged, then the facts with their origin."""
+        """The scorer's answers as they came, non-finite numbers tagged, then the facts with their origin.
+
+        None of those that the model does not stand by: whoever judges the record anew must come to no other end.
+        """
         if self.scores is None:
             return {}
-        tagged = tag_non_finite(self.scores.answers)
+        tagged = tag_non_finite({} if self.scores.abstention is not None else self.scores.answers)
         if isinstance(tagged, dict):
             for question_id, fact in self.facts.items():
                 # An answer that nobody asked for keeps its place: it is the evidence for the refusal.

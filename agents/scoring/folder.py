@@ -87,7 +87,8 @@ class Manifest(_Strict):
     """manifest.json. All but `about` decides what the model answers, and is part of its identity.
 
     `template` and `calibration` are the contract's, which checks them; `session` are onnxruntime's session
-    options; `about` is for people: provenance, licence, attributions, what was measured.
+    options; `languages` are the ISO 639 codes of those that the model reads, left out if it is not known: about text in
+    another the model abstains; `about` is for people: provenance, licence, attributions, what was measured.
     """
 
     schema_: Annotated[Literal["model/1"], Field(alias="schema")]
@@ -100,6 +101,7 @@ class Manifest(_Strict):
     template: dict[str, str]
     calibration: dict[str, dict[str, float]]
     limits: Limits
+    languages: Annotated[list[str], Field(min_length=1)] | None = None
     session: dict[SessionEntry, Annotated[str, StringConstraints(pattern=r"^[0-9]{1,4}$")]] = {}
     conformance: str
     about: dict[str, JsonValue] = {}
@@ -207,6 +209,8 @@ def _identity(manifest: Manifest) -> ModelRef:
     if manifest.limits.options is None:
         # As it was before there was such a limit: a folder's identity stays.
         del decides["limits"]["options"]
+    if manifest.languages is None:
+        del decides["languages"]
     return ModelRef(
         id=f"{manifest.name}@{manifest.version}", hash=hashlib.sha256(canonical(decides)).hexdigest()
     )

@@ -5,6 +5,7 @@ a template, tokenizer or engine which reads otherwise is refused at start, not n
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from ticketgate.agents.scoring.contracts import Contract, Embedding, open_contract
 from ticketgate.agents.scoring.folder import ModelFolder, first_fault, load_folder
+from ticketgate.agents.scoring.languages import Languages, words
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import ENGINE_ERRORS
 from ticketgate.agents.scoring.shipped import default_model_path
 from ticketgate.agents.scoring.shortlist import EmbedFn
 from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
+from ticketgate.agents.scoring.tokens import Tokenization
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.question_reading import read_questions
@@ -29,11 +32,29 @@ _OTHER_ANSWERS = (
 )
 
 
-class OnnxScorer:
-    """Scores tickets with a local ONNX model. Safe to call from several threads at once."""
+class Reader:
+    """What a model can read: its languages, and words that its vocabulary has."""
 
-    def __init__(self, contract: Contract, *, model: ModelRef) -> None:
-        self._contract, self._model = contract, model
+    def __init__(self, languages: Languages, tokens: Tokenization) -> None:
+        self._languages, self._tokens = languages, tokens
+
+    def refusal(self, state: JsonValue) -> str | None:
+        """Why the model's answers about this state are not to be believed, or None."""
+        if reason := self._languages.refusal(state):
+            return reason
+        if self._tokens.is_outside(words(state)):
+            return "most of the text is outside the model's vocabulary"
+        return None
+
+
+class OnnxScorer:
+    """Scores tickets with a local ONNX model. Safe to call from several threads at once.
+
+    `reader`: what it can read; without one it stands by every answer.
+    """
+
+    def __init__(self, contract: Contract, *, model: ModelRef, reader: Reader | None = None) -> None:
+        self._contract, self._model, self._reader = contract, model, reader
         self._embed = LazyEmbed((lambda: self.embed) if isinstance(contract, Embedding) else default_embed)
 
     @classmethod
@@ -47,7 +68,7 @@ class OnnxScorer:
         folder = load_folder(path)
         contract = open_contract(folder, threads=threads)
         _check_conformance(folder, contract)
-        return cls(contract, model=folder.model)
+        return cls(contract, model=folder.model, reader=_reader(folder))
 
     @property
     def model(self) -> ModelRef:
@@ -65,7 +86,24 @@ class OnnxScorer:
         return self._contract.embed(texts)
 
     def _score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
-        return self._contract.score([ticket.state for ticket in tickets], questions)
+        scores = self._contract.score([ticket.state for ticket in tickets], questions)
+        if self._reader is None:
+            return scores
+        reasons = [self._reader.refusal(ticket.state) for ticket in tickets]
+        return [
+            each if reason is None else replace(each, abstention=reason)
+            for each, reason in zip(scores, reasons, strict=True)
+        ]
+
+
+def _reader(folder: ModelFolder) -> Reader | None:
+    """None where the manifest does not say what the model reads."""
+    if folder.manifest.languages is None:
+        return None
+    try:
+        return Reader(Languages(folder.manifest.languages), Tokenization(folder))
+    except ValueError as err:
+        raise folder.refusal(f"manifest.json: languages: {err}") from err
 
 
 def default_embed() -> EmbedFn:

@@ -36,6 +36,7 @@ from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.protocol import PATH
 from ticketgate.codecs.systemone.questions import Question
+from ticketgate.codecs.values.malformed import quote
 from ticketgate.codecs.values.redact import redact
 from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode, encode
 
@@ -49,6 +50,9 @@ CANARY_S: Final = 30.0
 CANARY_STATE: Final = "Hello."
 # Answers kept from a call that was broken off, so that the next one comes further.
 MOST_KEPT: Final = 4096
+
+# How much of a server's reason is passed on.
+MOST_TOLD: Final = 200
 
 T = TypeVar("T")
 
@@ -165,6 +169,7 @@ class RemoteScorer:
         return Scores(
             answers,
             truncated=_truncated(usage, asked),
+            abstention=_abstention(usage),
             input_tokens=tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else 0,
             model=self._model_ref(model) if isinstance(model, str) and model else None,
         )
@@ -228,6 +233,12 @@ def _truncated(usage: Mapping[str, JsonValue], asked: Mapping[str, Question]) ->
         if isinstance(listed, list) and listed:
             return frozenset(asked).intersection(each for each in listed if isinstance(each, str))
     return frozenset(asked) if usage.get("truncated") or usage.get("x_truncated") else frozenset()
+
+
+def _abstention(usage: Mapping[str, JsonValue]) -> str | None:
+    """Why the server's model does not stand by its answers, as we tell it."""
+    told = usage.get("x_abstention")
+    return f"the model's server says {quote(told[:MOST_TOLD])}" if isinstance(told, str) and told else None
 
 
 def _shipped_encoder() -> EmbedFn:

@@ -34,6 +34,8 @@ class Scores:
     `truncated`: ids of the questions answered without reading the whole ticket or the whole question.
     `input_tokens`: how many of the ticket's tokens the model read.
     `failure`: why there are no answers about this ticket; it goes to review for that.
+    `abstention`: why the model's answers about this ticket are not to be believed, though there are some: it goes to
+    review for that.
     `model`: which model answered, where only the answer tells; None means the scorer's own `model`.
     `asked`: questions that were put to the model with fewer options than given, because of a shortlist; their
     answers are to be judged by these.
@@ -43,6 +45,7 @@ class Scores:
     truncated: frozenset[str] = frozenset()
     input_tokens: int = 0
     failure: Failure | None = None
+    abstention: str | None = None
     model: ModelRef | None = None
     asked: Mapping[str, Question] = field(default_factory=dict)
 

@@ -99,6 +99,7 @@ def _merged(
         truncated=whole.truncated | part.truncated,
         input_tokens=max(whole.input_tokens, part.input_tokens),
         failure=whole.failure or part.failure,
+        abstention=whole.abstention or part.abstention,
         model=whole.model or part.model,
         asked=asked,
     )

@@ -93,23 +93,27 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The answers to a request, checked. `truncated`: questions answered without reading the whole text. `asked_for`:
-    the model's name in the request, if it gave one."""
+    """The answers to a request, checked. `truncated`: questions answered without reading the whole text. `abstention`:
+    why the model does not stand by them. `asked_for`: the model's name in the request, if it gave one."""
 
     model: str
     questions: Mapping[str, Question]
     answers: Mapping[str, Answer]
     input_tokens: int
     truncated: tuple[str, ...] = ()
+    abstention: str | None = None
     asked_for: str | None = None
     is_plain: bool = False
 
     def to_json(self) -> dict[str, JsonValue]:
-        """`{model, answers, usage}` as the protocol writes it; `usage.x_truncated` stands there if any was, and
-        `x_model_asked_for` where the request gave another name than that of the model that answered."""
+        """`{model, answers, usage}` as the protocol writes it; `usage.x_truncated` and `usage.x_abstention` stand there
+        if there is something to tell, and `x_model_asked_for` where the request gave another name than that of the model
+        that answered."""
         usage: dict[str, JsonValue] = {"input_tokens": self.input_tokens, "output_tokens": 0}
         if self.truncated:
             usage["x_truncated"] = list(self.truncated)
+        if self.abstention is not None:
+            usage["x_abstention"] = self.abstention
         answers: dict[str, JsonValue] = {
             name: answer_json(self.questions[name], answer, is_plain=self.is_plain)
             for name, answer in self.answers.items()
@@ -166,6 +170,7 @@ def respond(request: Request, scores: Scores, *, model: str) -> Response:
         answers=answers,
         input_tokens=scores.input_tokens,
         truncated=tuple(name for name in request.questions if name in scores.truncated),
+        abstention=scores.abstention,
         asked_for=request.model,
         is_plain=request.is_plain,
     )

@@ -38,6 +38,9 @@ MOST_WORD_CHARS = 256
 # An emoji in a sentence is less; a line of Thai, or a ticket that is mostly one encoded string, is more.
 MOST_UNKNOWN = 0.2
 
+# The share beyond which a model that names what it reads does not stand by its answers.
+MOST_OUTSIDE = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -145,6 +148,21 @@ class Tokenization:
     def read_pair(self, first: str, second: str) -> Tokens:
         """`pair` of two texts that stand in no other."""
         return self.pair(self.begin(first), self.begin(second))
+
+    def is_outside(self, text: str) -> bool:
+        """Whether most of the text is unknown to the model, or read letter by letter, as words in scripts are that it
+        has not learnt."""
+        encoding, _ = self._encode(text, has_special=False)
+        words: dict[int | None, list[int]] = {}
+        everything = outside = 0
+        for token, word, (start, end) in zip(encoding.ids, encoding.word_ids, encoding.offsets, strict=True):
+            everything += end - start
+            if token == self._unknown:
+                outside += end - start
+            else:
+                words.setdefault(word, []).append(end - start)
+        outside += sum(len(spelt) for spelt in words.values() if len(spelt) > 1 and max(spelt) == 1)
+        return outside > MOST_OUTSIDE * everything
 
     def token_id(self, token: str) -> int | None:
         """The id of a token of the vocabulary."""

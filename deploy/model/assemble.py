@@ -120,6 +120,7 @@ def describe(noul: dict[str, float], metrics: dict[str, object]) -> dict[str, ob
         },
         "calibration": {"noul": noul, "choice": {"scale": 18.0}, "score": {"scale": 18.0}},
         "limits": {"window": 256},
+        "languages": ["en"],
         "session": {"session.disable_quant_qdq": "1"},
         "conformance": "conformance.json",
         "about": {

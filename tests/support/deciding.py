@@ -114,10 +114,12 @@ class ByHand:
         *,
         by_id: Mapping[str, Mapping[str, object]] | None = None,
         truncated: Sequence[str] = (),
+        abstention: str | None = None,
     ) -> None:
         self._answers = answers or {}
         self._by_id = by_id or {}
         self._truncated = frozenset(truncated)
+        self._abstention = abstention
         self.asked: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
     @property
@@ -126,7 +128,10 @@ class ByHand:
 
     def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         self.asked.append((tuple(each.id for each in tickets), tuple(questions)))
-        return [Scores(self._by_id.get(each.id, self._answers), self._truncated) for each in tickets]
+        return [
+            Scores(self._by_id.get(each.id, self._answers), self._truncated, abstention=self._abstention)
+            for each in tickets
+        ]
 
 
 def decide_one(

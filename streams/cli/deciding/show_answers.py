@@ -34,6 +34,8 @@ def show(response: Response) -> None:
     ]
     print_table(("question", "answer", "", "probability", ""), rows)
     say(f"model {response.model}, {counted(response.input_tokens, 'token')} read")
+    if response.abstention is not None:
+        say(f"the model abstains, so a worker would send this to review: {response.abstention}")
     if response.truncated:
         say(f"too long for the model, so answered on its beginning: {', '.join(response.truncated)}")
 

@@ -162,6 +162,10 @@ def _schemas() -> Schema:
                             "items": {"type": "string"},
                             "description": "questions answered without reading all of the state or question",
                         },
+                        "x_abstention": {
+                            "type": "string",
+                            "description": "why the model does not stand by its answers, where it does not",
+                        },
                     },
                     required=["input_tokens", "output_tokens"],
                 ),

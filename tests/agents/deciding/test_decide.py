@@ -122,6 +122,23 @@ def test_a_policy_may_allow_truncation_which_is_recorded_all_the_same() -> None:
 # Abstention
 
 
+@pytest.mark.parametrize("top", ["", 'on_truncation = "allow"'])
+def test_a_model_that_does_not_stand_by_its_answers_sends_to_review_and_they_select_nothing(top: str) -> None:
+    scorer = ByHand(ACCEPTED, abstention='the text reads as language "de", and this model reads en')
+
+    (decision,) = decide([ticket()], policy=policy(top=top), scorer=scorer)
+
+    assert (decision.verdict.status, decision.verdict.stage) == (Status.REVIEW, Stage.ANSWERS)
+    assert decision.verdict.reasons == (
+        'the model abstains: the text reads as language "de", and this model reads en',
+    )
+    # Judged anew from its record, it must not become an acceptance.
+    assert decision.answers == {}
+    assert decision.probabilities == {}
+    assert decision.selected == ()
+    assert decision.effects == ()
+
+
 def test_an_unsure_answer_goes_to_review_with_what_is_broken_anyway() -> None:
     answers = support_answers(0.9, 0.55, 0.1, 0.9, 0.9)
 

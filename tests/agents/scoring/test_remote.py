@@ -395,6 +395,24 @@ def test_truncation_is_reported_as_servers_tell_it(opened: Open, usage: Any, cut
     assert scores.input_tokens == 0
 
 
+@pytest.mark.parametrize(
+    ("usage", "reason"),
+    [
+        ({"x_abstention": 'reads as "de"'}, """the model's server says "reads as \\"de\\"" """.strip()),
+        ({"x_abstention": ""}, None),
+        ({"x_abstention": ["de"]}, None),
+        ({}, None),
+    ],
+)
+def test_a_server_that_does_not_stand_by_its_answers_is_believed(
+    opened: Open, usage: Any, reason: str | None
+) -> None:
+    with Server(lambda _: (200, {}, encode({**GOOD, "usage": usage}))) as server:
+        (scores,) = opened(server.url).score(tickets("a"), URGENT)
+
+    assert scores.abstention == reason
+
+
 def test_a_closed_scorer_answers_nobody_and_closing_breaks_off_what_is_under_way(opened: Open) -> None:
     inside, go_on = threading.Event(), threading.Event()
 

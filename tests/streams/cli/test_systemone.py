@@ -39,9 +39,13 @@ class Answers:
     """Gives these answers, and remembers what was asked."""
 
     def __init__(
-        self, answers: Mapping[str, JsonValue] = ANSWERS, *, truncated: frozenset[str] = frozenset()
+        self,
+        answers: Mapping[str, JsonValue] = ANSWERS,
+        *,
+        truncated: frozenset[str] = frozenset(),
+        abstention: str | None = None,
     ) -> None:
-        self._scores = Scores(answers=answers, truncated=truncated, input_tokens=72)
+        self._scores = Scores(answers=answers, truncated=truncated, input_tokens=72, abstention=abstention)
         self.asked: list[tuple[JsonValue, list[str]]] = []
 
     @property
@@ -95,6 +99,13 @@ def test_what_was_read_in_part_is_said_in_usage() -> None:
     response: Any = answer_request(request(), Answers(truncated=frozenset({"anger", "urgent"})))
 
     assert response["usage"]["x_truncated"] == ["urgent", "anger"]
+
+
+def test_answers_that_the_model_does_not_stand_by_are_given_with_the_reason() -> None:
+    response: Any = answer_request(request(), Answers(abstention="another language"))
+
+    assert response["usage"]["x_abstention"] == "another language"
+    assert response["answers"].keys() == QUESTIONS.keys()
 
 
 @pytest.mark.parametrize("state", ["text", {"subject": "a", "body": None}, ["a", {"b": 1}], "", {}])
