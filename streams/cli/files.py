@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from ticketgate.streams.config.usage import CommandError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ticketgate.codecs.values.strict import JsonValue
 
 
@@ -58,3 +60,13 @@ def told() -> Iterator[None]:
         yield
     except FileFault as err:
         raise CommandError(str(err)) from err
+
+
+def json_lines(path: Path) -> Iterator[JsonValue]:
+    """The values of a file of JSON lines, as consume prints them; empty lines are passed over. Raises `CommandError`."""
+    from ticketgate.codecs.files.json_text import json_lines as read
+
+    remedy = "give one JSON object a line, as consume prints them"
+    with told():
+        for _, value in read(read_bytes(path), source=named(path), remedy=remedy):
+            yield value

@@ -5,6 +5,7 @@ No `assert` stands here: pytest rewrites those of test modules alone, and `pytho
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.questions import Question
+from ticketgate.codecs.values.strict import JsonValue
 
 # The support policy of seed 000: five questions, three rules.
 SUPPORT = """
@@ -140,3 +142,17 @@ def decide_one(
     """The decision on one ticket that got these answers."""
     (decision,) = decide([ticket(**fields)], policy=under, scorer=ByHand(answers, truncated=truncated))
     return decision
+
+
+def record(ticket_id: str, *values: float, **fields: JsonValue) -> dict[str, JsonValue]:
+    """A record of the support policy's decision about these answers, in the order of LABELS."""
+    answers = support_answers(*values)
+    decision = decide_one(answers, policy())
+    return {
+        "schema": "decision/1",
+        "ticket_id": ticket_id,
+        "verdict": {"status": str(decision.verdict.status), "stage": str(decision.verdict.stage)},
+        "answers": json.loads(json.dumps(answers)),
+        "policy": {"name": "support", "version": "1", "hash": policy().hash},
+        **fields,
+    }

@@ -74,52 +74,57 @@ def rejudge(records: Iterable[JsonValue], old: Policy, new: Policy) -> Rejudged:
     """Judge decision records by both policies. A record may stand in the envelope that `consume` prints."""
     result = Rejudged()
     for line in records:
-        record = _record(line)
+        record = record_of(line)
         if record is None:
             result.not_judged["not a decision record"] += 1
             continue
         policy_of = record.get("policy")
         if isinstance(policy_of, dict) and policy_of.get("hash") != old.hash:
             result.by_another_policy += 1
-        why = _why_not(record, old, new)
+        why = why_not_judged(record, {"old ": old, "new ": new})
         if why is not None:
             result.not_judged[why] += 1
             continue
-        before, after = (_verdict(record, policy) for policy in (old, new))
-        if before == after:
+        (before, _, reasons), (after, _, new_reasons) = (verdict_by(record, policy) for policy in (old, new))
+        if (before, reasons) == (after, new_reasons):
             result.same += 1
             continue
-        kind = f"{before[0]} to {after[0]}" if before[0] != after[0] else "other reasons"
+        kind = f"{before} to {after}" if before != after else "other reasons"
         result.turned[kind] += 1
         named = result.examples.setdefault(kind, [])
         if len(named) < MAX_NAMED:
-            named.append(Turn(str(record.get("ticket_id")), before[0], after[0], after[1] or before[1]))
+            named.append(Turn(str(record.get("ticket_id")), before, after, new_reasons or reasons))
     return result
 
 
-def _record(line: JsonValue) -> Mapping[str, JsonValue] | None:
+def record_of(line: JsonValue) -> Mapping[str, JsonValue] | None:
+    """The decision record in a line, which may be the envelope that `consume` prints; None if there is none."""
     value = line.get("value") if isinstance(line, dict) and "schema" not in line else line
     if not isinstance(value, dict) or not isinstance(value.get("answers"), dict):
         return None
     return value if str(value.get("schema", "")).startswith("decision/") else None
 
 
-def _why_not(record: Mapping[str, JsonValue], old: Policy, new: Policy) -> str | None:
+def why_not_judged(record: Mapping[str, JsonValue], policies: Mapping[str, Policy]) -> str | None:
+    """Why a record's answers cannot be judged by these policies, or None. `policies`: by how they are told apart."""
     verdict = record.get("verdict")
     stage = verdict.get("stage") if isinstance(verdict, dict) else None
     if stage not in _BY_POLICY:
         return f"refused at {stage}, before a policy was asked"
     answers = record.get("answers")
     given = answers if isinstance(answers, dict) else {}
-    for policy, which in ((old, "old"), (new, "new")):
+    for which, policy in policies.items():
         missing = [name for name in policy.questions if name not in given]
         # A worker's record at `answers` may lack some: then that is what was wrong, and stays so.
         if missing and stage is not Stage.ANSWERS and stage != Stage.ANSWERS.value:
-            return f"question {missing[0]} of the {which} policy was not asked"
+            return f"question {missing[0]} of the {which}policy was not asked"
     return None
 
 
-def _verdict(record: Mapping[str, JsonValue], policy: Policy) -> tuple[str, tuple[str, ...]]:
+def verdict_by(
+    record: Mapping[str, JsonValue], policy: Policy
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Status, selected labels and reasons of a record's answers under a policy."""
     answers = record["answers"]
     asked = (
         {name: each for name, each in answers.items() if name in policy.ids}
@@ -128,5 +133,5 @@ def _verdict(record: Mapping[str, JsonValue], policy: Policy) -> tuple[str, tupl
     )
     # A dispatched record has no ticket, so arguments cannot be filled in: that would not be the policy's doing.
     judging = policy if isinstance(record.get("ticket"), dict) else replace(policy, effects=())
-    verdict = check({**record, "answers": asked}, policy=judging).verdict
-    return str(verdict.status), verdict.reasons
+    decision = check({**record, "answers": asked}, policy=judging)
+    return str(decision.verdict.status), decision.selected, decision.verdict.reasons

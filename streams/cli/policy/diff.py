@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS
-from ticketgate.streams.cli.files import named, read_bytes, told
+from ticketgate.streams.cli.files import json_lines
 from ticketgate.streams.cli.options import json_flag
 
 if TYPE_CHECKING:
     from ticketgate.agents.workbench.policy.compare import Comparison, Turned
     from ticketgate.agents.workbench.policy.rejudge import Rejudged
-    from ticketgate.codecs.values.strict import JsonValue
 
 
 @click.command("diff")
@@ -40,7 +38,7 @@ def command(old: Path, new: Path, decisions: Path | None, as_json: bool) -> int:
 
     before, after = load_policy(old), load_policy(new)
     comparison = compare(before, after)
-    judged = None if decisions is None else rejudge(_records(decisions), before, after)
+    judged = None if decisions is None else rejudge(json_lines(decisions), before, after)
     if as_json:
         from ticketgate.streams.cli.output import print_json
 
@@ -60,15 +58,6 @@ def command(old: Path, new: Path, decisions: Path | None, as_json: bool) -> int:
         _print(comparison, judged)
     is_same = comparison.is_same and (judged is None or not judged.turned)
     return 0 if is_same else EXIT_FINDINGS
-
-
-def _records(path: Path) -> Iterator[JsonValue]:
-    from ticketgate.codecs.files.json_text import json_lines
-
-    remedy = "give one JSON object a line, as consume prints them"
-    with told():
-        for _, value in json_lines(read_bytes(path), source=named(path), remedy=remedy):
-            yield value
 
 
 def _print(comparison: Comparison, judged: Rejudged | None) -> None:

@@ -1,4 +1,4 @@
-"""`ticketgate policy`: lint, test, show, diff and import. Each loads only what it needs, and none a broker's client."""
+"""`ticketgate policy`: lint, test, show, diff, rescore, import. Each loads only what it needs, no broker's client."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ SUBCOMMANDS = {
     "test": ("policy.test", "Judge a table of cases, and show the examples to a model."),
     "show": ("policy.show", "Show a policy as sentences, or as a picture."),
     "diff": ("policy.diff", "Show what changes from one policy to another."),
+    "rescore": ("policy_rescore", "Show what another model makes of recorded tickets."),
     "import": ("policy.import_", "Make a policy of a GLiNER2.5 classification schema."),
 }
 

@@ -1,4 +1,4 @@
-"""`ticketgate policy`: lint, test, show, diff and import, as people and CI call them."""
+"""`ticketgate policy`: lint, test, show, diff, rescore and import, as people and CI call them."""
 
 from __future__ import annotations
 
@@ -84,14 +84,17 @@ def test_lint_ends_with_2_for_a_missing_file(ticketgate: Run, tmp_path: Path) ->
     assert "No such file" in ran.err
 
 
-@pytest.mark.parametrize("subcommand", ["policy_lint", "policy_show", "policy_diff", "policy_test"])
+@pytest.mark.parametrize(
+    "subcommand", ["policy_lint", "policy_show", "policy_diff", "policy_rescore", "policy_test"]
+)
 def test_a_subcommand_starts_light(subcommand: str) -> None:
     heavy = ("faust", "aiokafka", "onnxruntime", "tokenizers", "redis", "numpy", "pysat")
     code = (
         "import sys\nfrom click.testing import CliRunner\n"
         f"from ticketgate.streams.cli.{subcommand.replace('_', '.')} import command\n"
         f"arguments = {{'policy_lint': [{str(SEED_POLICY)!r}], 'policy_show': [{str(SEED_POLICY)!r}],"
-        f" 'policy_diff': [{str(SEED_POLICY)!r}] * 2, 'policy_test': ['--help']}}[{subcommand!r}]\n"
+        f" 'policy_diff': [{str(SEED_POLICY)!r}] * 2, 'policy_rescore': ['--help'],"
+        f" 'policy_test': ['--help']}}[{subcommand!r}]\n"
         "ran = CliRunner().invoke(command, arguments)\n"
         f"print(ran.output[:0], sorted(set(sys.modules) & set({heavy!r})))"
     )
@@ -257,6 +260,43 @@ def test_diff_judges_recorded_decisions_anew(ticketgate: Run, tmp_path: Path) ->
         "  1 recorded under another policy than the old one",
     ]
     assert data["decisions"]["changed"] == {"accept to review": 1}
+
+
+def test_rescore_shows_what_another_model_makes_of_recorded_tickets(ticketgate: Run, tmp_path: Path) -> None:
+    chances = {"urgent": 0.7, "review": 0.9, "auto_reply": 0.1, "billing": 0.7, "technical": 0.1}
+    answers = {name: {"type": "noul", "noul": p} for name, p in chances.items()}
+    record = {
+        "schema": "decision/1",
+        "ticket_id": "T-1",
+        "verdict": {"status": "accept", "stage": "policy"},
+        "answers": answers,
+        "policy": {"hash": "another"},
+    }
+    decisions = written(tmp_path / "d.jsonl", json.dumps({"topic": "dispatch", "value": record}) + "\n")
+    ticket = {"schema": "ticket/1", "id": "T-1", "state": "I was charged twice."}
+    tickets = written(tmp_path / "t.jsonl", json.dumps({"topic": "tickets", "value": ticket}) + "\n")
+    now = written(
+        tmp_path / "now.json", json.dumps({"T-1": {**answers, "billing": {"type": "noul", "noul": 0.3}}})
+    )
+    command = ["policy", "rescore", SEED_POLICY, "--decisions", decisions, "--scorer", f"fixed:{now}"]
+
+    ran = ticketgate(*command, "--tickets", tickets)
+    (data,) = ticketgate(*command, "--tickets", tickets, "--json").lines
+    without = ticketgate(*command)
+
+    assert ran.code == 3
+    assert ran.out.decode().splitlines()[3:] == [
+        "billing: of 1 the threshold 0.5 selected 1, selects 0 (0 newly, 1 no longer); as many as before from 0.3 on",
+        "technical: of 1 the threshold 0.5 selected 0, selects 0 (0 newly, 0 no longer)",
+        "of 1 recorded ticket 1 would come out otherwise",
+        "  1 accept to review",
+        "    T-1: exactly one of billing, technical",
+        "  1 recorded under another policy than this",
+    ]
+    assert data["changed"] == {"accept to review": 1}
+    assert data["model"]["id"] == "fixed"
+    assert without.code == 0
+    assert "1 not asked: its ticket is not in the record; give the tickets besides" in without.out.decode()
 
 
 def test_diff_refuses_a_line_that_is_not_json(ticketgate: Run, tmp_path: Path) -> None:

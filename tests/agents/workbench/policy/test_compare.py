@@ -15,7 +15,7 @@ from ticketgate.agents.workbench.policy.compare import Comparison, Turned, compa
 from ticketgate.agents.workbench.policy.rejudge import rejudge
 from ticketgate.codecs.values.strict import JsonValue
 
-from ....support.deciding import SUPPORT, decide_one, policy, small, support_answers
+from ....support.deciding import SUPPORT, policy, record, small
 from ....support.random_policies import Drawn, atom_texts, drawn_policies, naive_rule, rule_documents
 from .test_lint import dense, rule
 
@@ -137,19 +137,6 @@ def test_every_other_change_is_a_sentence() -> None:
 
 
 # Recorded decisions
-
-
-def record(ticket_id: str, *values: float, **fields: JsonValue) -> dict[str, JsonValue]:
-    answers = support_answers(*values)
-    decision = decide_one(answers, policy())
-    return {
-        "schema": "decision/1",
-        "ticket_id": ticket_id,
-        "verdict": {"status": str(decision.verdict.status), "stage": str(decision.verdict.stage)},
-        "answers": json.loads(json.dumps(answers)),
-        "policy": {"name": "support", "version": "1", "hash": policy().hash},
-        **fields,
-    }
 
 
 CAUTIOUS = policy(top="threshold = 0.85")
