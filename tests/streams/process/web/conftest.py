@@ -45,9 +45,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A running endpoint."""
+    """A running endpoint. `waiting`: how many requests wait for the scorer, which no reply tells."""
 
     url: str
+    waiting: Callable[[], int]
 
     def post(self, body: object, **headers: str) -> Reply:
         """POST /v1/systemone; bytes are sent as they are."""
@@ -135,7 +136,7 @@ def serving(
         await loop.shutdown_default_executor()
 
     try:
-        yield Served(f"http://{server.address}")
+        yield Served(f"http://{server.address}", waiting=lambda: len(endpoint._batcher._waiting))
     finally:
         asyncio.run_coroutine_threadsafe(stop(), loop).result(30)
         loop.call_soon_threadsafe(loop.stop)

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -303,6 +303,14 @@ class HeldScorer(GivenScorer):
             assert_set(self.go_on)
 
 
+def wait_until_arrived(server: Served, sent: Sequence[Future[Reply]]) -> None:
+    """Returns once each request waits for the scorer or has its reply, as one has that is refused."""
+    deadline = time.monotonic() + 30
+    while server.waiting() + sum(each.done() for each in sent) < len(sent):
+        assert time.monotonic() < deadline, f"{server.waiting()} of {len(sent)} requests wait"
+        time.sleep(0.005)
+
+
 def post_while_held(server: Served, scorer: HeldScorer, bodies: Sequence[object]) -> list[Reply]:
     """The first is being scored while the others arrive, one after the other."""
     with ThreadPoolExecutor(len(bodies) + 1) as threads:
@@ -311,7 +319,7 @@ def post_while_held(server: Served, scorer: HeldScorer, bodies: Sequence[object]
         others = []
         for body in bodies:
             others.append(threads.submit(server.post, body))
-            time.sleep(0.05)  # so that they arrive in order; no condition tells from outside
+            wait_until_arrived(server, others)
         scorer.go_on.set()
         return [first.result(30), *(other.result(30) for other in others)]
 
