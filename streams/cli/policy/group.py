@@ -12,7 +12,7 @@ SUBCOMMANDS = {
     "test": ("policy.test", "Judge a table of cases, and show the examples to a model."),
     "show": ("policy.show", "Show a policy as sentences, or as a picture."),
     "diff": ("policy.diff", "Show what changes from one policy to another."),
-    "rescore": ("policy_rescore", "Show what another model makes of recorded tickets."),
+    "rescore": ("policy.rescore", "Show what another model makes of recorded tickets."),
     "import": ("policy.import_", "Make a policy of a GLiNER2.5 classification schema."),
 }
 

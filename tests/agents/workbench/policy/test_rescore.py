@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ticketgate.agents.deciding.rescore import BATCH, Moved, Rescored, rescore
+from ticketgate.agents.workbench.policy.rescore import BATCH, Moved, Rescored, rescore
 from ticketgate.codecs.values.strict import JsonValue
 
-from ...support.deciding import MODEL, ByHand, policy, record, support_answers
+from ....support.deciding import MODEL, ByHand, policy, record, support_answers
 
 TICKET: dict[str, JsonValue] = {"id": "a", "state": "I paid twice."}
 

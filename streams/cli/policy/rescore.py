@@ -13,7 +13,7 @@ from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.config.settings import Settings
 
 if TYPE_CHECKING:
-    from ticketgate.agents.deciding.rescore import Moved, Rescored
+    from ticketgate.agents.workbench.policy.rescore import Moved, Rescored
     from ticketgate.codecs.values.strict import JsonValue
 
 _FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
@@ -41,10 +41,10 @@ def command(policy: Path, decisions: Path, tickets: Path | None, as_json: bool, 
     before. Then the decisions that come out otherwise, with examples. Exit code 0 if none does, 3 if some do.
     """
     # Loaded when it is needed, so that --help is quick.
-    from ticketgate.agents.deciding.rescore import rescore
     from ticketgate.agents.policy import load_policy
     from ticketgate.agents.scoring import ScorerUnavailable
     from ticketgate.agents.scoring.scorer import Closable
+    from ticketgate.agents.workbench.policy.rescore import rescore
     from ticketgate.streams.cli.output import print_json, say
     from ticketgate.streams.roles.decide.scorers import require_scorer
 
