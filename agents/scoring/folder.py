@@ -76,10 +76,12 @@ class TokenizerEntry(_Strict):
 class Limits(_Strict):
     """`window`: how many tokens of one text the model reads, its special tokens among them.
 
+    `windows`: in how many of them a text is read that one does not hold, by contracts that can.
     `options`: how many options one question may have; left out, as many as the protocol allows.
     """
 
     window: Annotated[int, Field(ge=8)]
+    windows: Annotated[int, Field(ge=1, le=16)] = 1
     options: Annotated[int, Field(ge=2, le=MAX_OPTIONS)] | None = None
 
 
@@ -206,9 +208,11 @@ def _require_sizes(path: Path, manifest: Manifest) -> None:
 def _identity(manifest: Manifest) -> ModelRef:
     """name@version, and the SHA-256 of all that decides: the files' hashes, template, calibration, limits."""
     decides = manifest.model_dump(mode="json", by_alias=True, exclude={"about"})
+    # As it was before there were such entries: a folder's identity stays.
     if manifest.limits.options is None:
-        # As it was before there was such a limit: a folder's identity stays.
         del decides["limits"]["options"]
+    if manifest.limits.windows == 1:
+        del decides["limits"]["windows"]
     if manifest.languages is None:
         del decides["languages"]
     return ModelRef(

@@ -10,7 +10,7 @@ are read as one unknown token each, and a decision on that would be one on text 
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -97,8 +97,9 @@ class Tokenization:
         self._pad_id = entry.pad_id
         self.window = folder.manifest.limits.window
         # More of a text need not be written: one character beyond what is tokenised says that there was more.
-        self.most_chars = self.window * MOST_CHARS_A_TOKEN + 1
-        self._ending = self._special_tokens_at_the_end()
+        self._windows = folder.manifest.limits.windows
+        self.most_chars = self.window * self._windows * MOST_CHARS_A_TOKEN + 1
+        self._beginning, self._ending = self._special_tokens()
         self._unknown = self._unknown_id()
 
     def require_pairs(self, folder: ModelFolder) -> None:
@@ -116,6 +117,21 @@ class Tokenization:
             return Tokens(tuple(ids), is_truncated=is_cut or self._is_unknown(encoding))
         kept = self.window - len(self._ending)
         return Tokens((*ids[:kept], *self._ending), is_truncated=True)
+
+    def windows(self, text: str) -> list[Tokens]:
+        """The text's tokens in as many windows as it takes and the folder allows, one behind the other, each with the
+        special tokens around it. The last one is truncated if there was more, or if too much is unknown."""
+        encoding, is_cut = self._encode(text, has_special=True, windows=self._windows)
+        ids = encoding.ids
+        begin, end = len(self._beginning), len(ids) - len(self._ending)
+        room = self.window - begin - len(self._ending)
+        starts = range(begin, max(end, begin + 1), room)
+        read = [
+            Tokens((*self._beginning, *ids[at : min(at + room, end)], *self._ending), False) for at in starts
+        ]
+        is_truncated = is_cut or len(read) > self._windows or self._is_unknown(encoding)
+        kept = read[: self._windows]
+        return [*kept[:-1], replace(kept[-1], is_truncated=is_truncated)]
 
     def read_words(self, text: str) -> Tokens:
         """The text's tokens without special ones, as many as the window has."""
@@ -179,14 +195,15 @@ class Tokenization:
             mask[row, : len(tokens.ids)] = 1
         return ids, mask
 
-    def _encode(self, text: str, *, has_special: bool) -> tuple[Any, bool]:
-        """The encoding of as much of the text as the window can hold, and whether that is less than all of it."""
-        most = self.window * FIRST_CHARS_A_TOKEN
+    def _encode(self, text: str, *, has_special: bool, windows: int = 1) -> tuple[Any, bool]:
+        """The encoding of as much of the text as so many windows can hold, and whether that is less than all of it."""
+        window = self.window * windows
+        most = window * FIRST_CHARS_A_TOKEN
         while True:
             part = _cut(text, most)
             encoding = self._tokenizer.encode(part, add_special_tokens=has_special)
             is_all = len(part) == len(text)
-            if is_all or len(encoding.ids) > self.window or most >= self.window * MOST_CHARS_A_TOKEN:
+            if is_all or len(encoding.ids) > window or most >= window * MOST_CHARS_A_TOKEN:
                 return encoding, not is_all
             most *= 4
 
@@ -230,14 +247,11 @@ class Tokenization:
             return self.token_id(token)
         return model["unk_id"] if isinstance(model.get("unk_id"), int) else None
 
-    def _special_tokens_at_the_end(self) -> tuple[int, ...]:
-        """What the tokenizer puts behind every text, such as [SEP]."""
+    def _special_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """What the tokenizer puts before and behind every text, such as [CLS] and [SEP]."""
         encoding = self._tokenizer.encode("a")
-        flags: list[int] = encoding.special_tokens_mask
-        count = 0
-        while count < len(flags) and flags[-1 - count]:
-            count += 1
-        return tuple(encoding.ids[len(flags) - count :])
+        texts = [place for place, is_special in enumerate(encoding.special_tokens_mask) if not is_special]
+        return tuple(encoding.ids[: texts[0]]), tuple(encoding.ids[texts[-1] + 1 :])
 
 
 def _cut(text: str, most: int) -> str:

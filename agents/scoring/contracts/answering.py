@@ -50,7 +50,8 @@ def require_places(template: str, places: set[str]) -> str:
 class StatementTemplate(BaseModel):
     """A manifest's template of a contract that reads a question as one text, or one an option or level.
 
-    `places` names by field what may be filled in there.
+    `places` names by field what may be filled in there. `statement`: a question's instructions with one option or
+    level, for contracts that read those two together beside the option.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -63,11 +64,15 @@ class StatementTemplate(BaseModel):
     option: str
     described_option: str
     level: str
+    statement: str | None = None
 
     @field_validator("*")
     @classmethod
-    def _known_places(cls, text: str, info: object) -> str:
-        return require_places(text, cls.places[getattr(info, "field_name", "")])
+    def _known_places(cls, text: str | None, info: object) -> str | None:
+        places = cls.places.get(getattr(info, "field_name", ""))
+        if text is None or places is None:
+            raise ValueError("this contract has no such text")
+        return require_places(text, places)
 
 
 class Platt(BaseModel):

@@ -4,9 +4,13 @@ Graph `encoder`: ids, mask [texts, tokens] -> vector [texts, width], of length 1
 Graph `head`: state [tickets, width], question [questions, width] -> logit [tickets, questions].
 
 noul: sigmoid(scale * logit + bias). choice and score: softmax(scale * cosine) over the options' or levels'
-vectors; the head is not asked, since cosine ranked options better (deploy/model/README.md), and the
-instructions are not read. A ticket is read once however many questions there are, and the vectors of
-questions are kept, so that a further question is nearly free.
+vectors, since cosine ranks options better than the head does (deploy/model/README.md). Where the folder has a
+`statement`, instructions are read as well: softmax(way * scale * cosine + weight * logit), with the head's logit of
+"instructions option" as a question about the ticket. An option is also put about itself, and `way` is -1 where the head
+says that most options are not what is asked for: "Which is it not?" asks for the least alike.
+A ticket is read once however many questions there are, and the vectors of questions are kept, so that a further
+question is nearly free. One longer than the window is read in as many windows as the folder's limits allow, one behind
+the other, and its vector is the mean of theirs by their tokens; what lies beyond is unread, and it counts as truncated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +32,7 @@ from ticketgate.agents.scoring.contracts.answering import (
 from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import open_graph
-from ticketgate.agents.scoring.tokens import Tokenization, even_batches
+from ticketgate.agents.scoring.tokens import Tokenization, Tokens, even_batches
 from ticketgate.agents.scoring.vectors import TextVector, VectorCache
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
 from ticketgate.codecs.values.strict import JsonValue
@@ -44,6 +48,9 @@ MAX_PAIRS = 4096
 # Policies have tens of questions and the endpoint's callers hundreds; 8,192 vectors of width 384 are 12 MB.
 MAX_CACHED_QUESTIONS = 8192
 
+# So many options are put about themselves; more would say no more about which way round a question asks.
+MOST_TRIED = 8
+
 _PLACES = {
     "state": {"state"},
     "noul": {"instructions"},
@@ -52,6 +59,7 @@ _PLACES = {
     "option": {"label"},
     "described_option": {"label", "description"},
     "level": {"description"},
+    "statement": {"instructions", "option"},
 }
 
 
@@ -62,9 +70,12 @@ class _Template(StatementTemplate):
 
 
 class _Softmax(BaseModel):
+    """`weight`: how much the head's logit of a statement counts beside the scaled cosine."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     scale: float
+    weight: float = 0.0
 
 
 class _Calibration(BaseModel):
@@ -77,11 +88,17 @@ class _Calibration(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question's texts as vectors [texts, width]: one for a noul, else one an option or level."""
+    """A question's texts as vectors [texts, width]: one for a noul, else one an option or level.
+
+    `statements` [texts, width]: the instructions with each option or level, where they are read. `way`: -1 where what
+    is least alike is asked for, else 1.
+    """
 
     question: Question
     vectors: NDArray[np.float32]
     is_truncated: bool
+    statements: NDArray[np.float32] | None = None
+    way: int = 1
 
 
 class BiEncoderHead:
@@ -116,10 +133,8 @@ class BiEncoderHead:
                 for answer, chance in zip(answers, chances, strict=True):
                     answer[name] = noul_answer(chance)
             else:
-                # Not by BLAS, whose threads are not ours to give.
-                cosines = np.einsum("nd,md->nm", vectors, question.vectors)
-                for answer, row in zip(answers, cosines, strict=True):
-                    answer[name] = self._distributed(question.question, row)
+                for answer, row in zip(answers, self._compared(vectors, question), strict=True):
+                    answer[name] = distributed_answer(question.question, softmax(row, 1.0))
         cut = frozenset(name for name, question in asked.items() if question.is_truncated)
         return tuple(
             Scores(
@@ -138,16 +153,29 @@ class BiEncoderHead:
 
     def _ask(self, questions: Mapping[str, Question]) -> dict[str, _Asked]:
         texts = {name: self._texts(question) for name, question in questions.items()}
-        found = iter(self._questions.get([text for listed in texts.values() for text in listed]))
+        stated = {name: self._statements(question, texts[name]) for name, question in questions.items()}
+        listed = [text for name in questions for text in (*texts[name], *stated[name])]
+        found = iter(self._questions.get(listed))
         asked = {}
         for name, question in questions.items():
             parts = [next(found) for _ in texts[name]]
+            statements = [next(found) for _ in stated[name]]
+            vectors = np.stack([part.vector for part in parts])
             asked[name] = _Asked(
                 question=question,
-                vectors=np.stack([part.vector for part in parts]),
-                is_truncated=any(part.is_truncated for part in parts),
+                vectors=vectors,
+                is_truncated=any(part.is_truncated for part in (*parts, *statements)),
+                statements=np.stack([part.vector for part in statements]) if statements else None,
+                way=self._way(vectors, [part.vector for part in statements]),
             )
         return asked
+
+    def _way(self, options: NDArray[np.float32], statements: Sequence[NDArray[np.float32]]) -> int:
+        """-1 if most options are not what the question asks for where a ticket says just that option, else 1."""
+        if not statements:
+            return 1
+        logits = self._logits(options[:MOST_TRIED], statements[:MOST_TRIED])
+        return -1 if float(np.diagonal(logits).mean()) < 0 else 1
 
     def _texts(self, question: Question) -> list[str]:
         template = self._template
@@ -171,6 +199,15 @@ class BiEncoderHead:
             case ScoreQuestion():
                 return [self._fill(template.level, description=level) for level in question.criteria]
 
+    def _statements(self, question: Question, options: Sequence[str]) -> list[str]:
+        """The instructions with each option or level, where the folder has them read; for a noul none."""
+        statement = self._template.statement
+        if isinstance(question, NoulQuestion) or statement is None or question.instructions is None:
+            return []
+        return [
+            self._fill(statement, instructions=question.instructions, option=option) for option in options
+        ]
+
     def _fill(self, template: str, **values: JsonValue) -> str:
         return fill(template, most=self._tokens.most_chars, **values)
 
@@ -193,11 +230,18 @@ class BiEncoderHead:
         fit = self._calibration.noul
         return [sigmoid(fit.scale * float(logit) + fit.bias) for logit in logits]
 
-    def _distributed(
-        self, question: ChoiceQuestion | ScoreQuestion, cosines: NDArray[np.float32]
-    ) -> JsonValue:
-        fit = self._calibration.choice if isinstance(question, ChoiceQuestion) else self._calibration.score
-        return distributed_answer(question, softmax(cosines, fit.scale))
+    def _compared(self, vectors: NDArray[np.float32], asked: _Asked) -> NDArray[np.float32]:
+        """[tickets, options]: what the options' or levels' probabilities are the softmax of."""
+        fit = (
+            self._calibration.choice
+            if isinstance(asked.question, ChoiceQuestion)
+            else self._calibration.score
+        )
+        # Not by BLAS, whose threads are not ours to give.
+        found = np.einsum("nd,md->nm", vectors, asked.vectors) * np.float32(asked.way * fit.scale)
+        if asked.statements is not None:
+            found += np.float32(fit.weight) * self._logits(vectors, list(asked.statements))
+        return found
 
     def _encode(self, texts: Sequence[str]) -> list[TextVector]:
         """One vector a text. A repeated text is read again: finding it would cost more than it saves."""
@@ -207,14 +251,26 @@ class BiEncoderHead:
         return found
 
     def _encode_some(self, texts: Sequence[str]) -> list[TextVector]:
-        tokens = [self._tokens.read(text) for text in texts]
-        found: dict[int, TextVector] = {}
+        windows = [self._tokens.windows(text) for text in texts]
+        tokens = [window for each in windows for window in each]
+        found: dict[int, NDArray[np.float32]] = {}
         for batch in even_batches([len(t.ids) for t in tokens]):
             ids, mask = self._tokens.pad([tokens[place] for place in batch])
-            vectors = self._encoder.run(ids=ids, mask=mask)
-            for place, vector in zip(batch, vectors, strict=True):
-                # A copy: a row would keep the whole batch's array alive in the cache.
-                found[place] = TextVector(
-                    vector.copy(), tokens=len(tokens[place].ids), is_truncated=tokens[place].is_truncated
-                )
-        return [found[place] for place in range(len(texts))]
+            found.update(zip(batch, self._encoder.run(ids=ids, mask=mask), strict=True))
+        read, begin = [], 0
+        for each in windows:
+            read.append(_joined(each, [found[begin + place] for place in range(len(each))]))
+            begin += len(each)
+        return read
+
+
+def _joined(windows: Sequence[Tokens], vectors: Sequence[NDArray[np.float32]]) -> TextVector:
+    """One text's vector: the mean of its windows' by their tokens, of length 1."""
+    lengths = [len(window.ids) for window in windows]
+    is_truncated = any(window.is_truncated for window in windows)
+    if len(windows) == 1:
+        # A copy: a row would keep the whole batch's array alive in the cache.
+        return TextVector(vectors[0].copy(), tokens=lengths[0], is_truncated=is_truncated)
+    total = np.einsum("w,wd->d", np.array(lengths, np.float32), np.stack(vectors))
+    size = max(float(np.sqrt(np.einsum("d,d->", total, total))), 1e-9)
+    return TextVector(total / np.float32(size), tokens=sum(lengths), is_truncated=is_truncated)
