@@ -238,9 +238,10 @@ class BiEncoderHead:
             else self._calibration.score
         )
         # Not by BLAS, whose threads are not ours to give.
-        found = np.einsum("nd,md->nm", vectors, asked.vectors) * np.float32(asked.way * fit.scale)
+        found: NDArray[np.float32] = np.einsum("nd,md->nm", vectors, asked.vectors)
+        found = found * np.float32(asked.way * fit.scale)
         if asked.statements is not None:
-            found += np.float32(fit.weight) * self._logits(vectors, list(asked.statements))
+            found = found + np.float32(fit.weight) * self._logits(vectors, list(asked.statements))
         return found
 
     def _encode(self, texts: Sequence[str]) -> list[TextVector]:
