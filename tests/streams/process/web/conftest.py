@@ -135,8 +135,11 @@ def serving(
         await endpoint.close()
         await loop.shutdown_default_executor()
 
+    def waiting() -> int:
+        return sum(len(batcher._waiting) for batcher in endpoint._batchers.values())
+
     try:
-        yield Served(f"http://{server.address}", waiting=lambda: len(endpoint._batcher._waiting))
+        yield Served(f"http://{server.address}", waiting=waiting)
     finally:
         asyncio.run_coroutine_threadsafe(stop(), loop).result(30)
         loop.call_soon_threadsafe(loop.stop)
