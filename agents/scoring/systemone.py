@@ -106,9 +106,9 @@ class Response:
     is_plain: bool = False
 
     def to_json(self) -> dict[str, JsonValue]:
-        """`{model, answers, usage}` as the protocol writes it; `usage.x_truncated` and `usage.x_abstention` stand there
-        if there is something to tell, and `x_model_asked_for` where the request gave another name than that of the model
-        that answered."""
+        """`{model, answers, usage}` as the protocol writes it; `usage.x_truncated` and `usage.x_abstention` stand
+        there if there is something to tell, and `x_model_asked_for` where the request gave another name than that of
+        the model that answered."""
         usage: dict[str, JsonValue] = {"input_tokens": self.input_tokens, "output_tokens": 0}
         if self.truncated:
             usage["x_truncated"] = list(self.truncated)

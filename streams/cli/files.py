@@ -63,7 +63,7 @@ def told() -> Iterator[None]:
 
 
 def json_lines(path: Path) -> Iterator[JsonValue]:
-    """The values of a file of JSON lines, as consume prints them; empty lines are passed over. Raises `CommandError`."""
+    """The values of a file of JSON lines, as consume prints them; empty lines pass. Raises `CommandError`."""
     from ticketgate.codecs.files.json_text import json_lines as read
 
     remedy = "give one JSON object a line, as consume prints them"
