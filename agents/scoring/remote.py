@@ -2,9 +2,9 @@
 
 Promise: a server's answers come back as it sent them, to be checked whole by the gate; nothing is rounded or
 renormalised. What goes wrong is told apart by what the caller can do. A fault that may pass was waited for and tried
-again. A request that the server refuses, or fails on each time, is the ticket's fault exactly if the server answers the
-same questions about a harmless state (the canary): then that ticket has a `Failure`. Everything else is
-ScorerUnavailable, for which no ticket may suffer.
+again. A request that the server refuses, or fails on each time, is the ticket's fault exactly if the server afterwards
+answers the same questions about a harmless state (the canary): then that ticket has a `Failure`. Everything else is
+ScorerUnavailable, for which no ticket may suffer, whatever an outage looks like. After one the canary goes first.
 
 HTTP is by aiohttp, in an event loop and thread of the scorer's own: the port is synchronous, yet requests of a batch
 must overlap and connections outlive it, which a loop made for each call could not give.
@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 
 from ticketgate.agents.plural import counted
 from ticketgate.agents.scoring.remote_client import (
-    MAX_RESPONSE_BYTES,
     MOST_AT_ONCE,
     Answered,
     Faltered,
@@ -38,15 +37,13 @@ from ticketgate.codecs.systemone.protocol import PATH
 from ticketgate.codecs.systemone.questions import Question
 from ticketgate.codecs.values.malformed import quote
 from ticketgate.codecs.values.redact import redact
-from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode, encode
+from ticketgate.codecs.values.strict import JsonValue, canonical, encode
 
 SETTING: Final = "TICKETGATE_SCORER"
 DEFAULT_MODEL: Final = "jev-latest"
 
 # Of the time that a batch may take, what one request may: two that hang and a canary still fit.
 REQUEST_SHARE: Final = 0.3
-# How long the canary's good answer counts.
-CANARY_S: Final = 30.0
 CANARY_STATE: Final = "Hello."
 # Answers kept from a call that was broken off, so that the next one comes further.
 MOST_KEPT: Final = 4096
@@ -68,7 +65,10 @@ class RemoteScorer:
         self._client = self._loop.run(_client(url, key, timeout_s * REQUEST_SHARE))
         # The rest is touched in the loop alone.
         self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
-        self._answers_until: dict[bytes, float] = {}
+        self._asking_canary = asyncio.Lock()
+        # When the canary was last asked that was well answered, by canary.
+        self._answered_at: dict[bytes, float] = {}
+        self._is_away = False
         self._kept: OrderedDict[bytes, Scores] = OrderedDict()
 
     @classmethod
@@ -109,14 +109,31 @@ class RemoteScorer:
     ) -> tuple[Scores, ...]:
         try:
             async with asyncio.timeout(self._timeout_s):
+                if self._is_away:
+                    await self._try_gently(canary)
                 scores = await self._together([self._one(body, canary, asked) for body in bodies])
+        except ScorerUnavailable:
+            self._is_away = True
+            raise
         except TimeoutError as err:
+            self._is_away = True
             raise ScorerUnavailable(
                 f"{self._url}: not every one of {counted(len(bodies), 'ticket')} was answered in {self._timeout_s:g} s;"
                 " those that were are kept (a smaller TICKETGATE_BATCH_SIZE asks for less at a time)"
             ) from err
+        self._is_away = False
         self._kept.clear()
         return scores
+
+    async def _try_gently(self, canary: bytes) -> None:
+        """One request, and no ticket's, so that a server that comes back is not met by all that waited for it."""
+        try:
+            await self._require_answer(canary)
+        except ScorerUnavailable as err:
+            raise ScorerUnavailable(
+                f"{err}; it is asked about something harmless before any ticket",
+                retry_after_s=err.retry_after_s,
+            ) from err
 
     async def _together(self, asking: Sequence[Coroutine[Any, Any, Scores]]) -> tuple[Scores, ...]:
         """The first that finds the server away ends them all, for all would say the same."""
@@ -142,32 +159,32 @@ class RemoteScorer:
         return scores
 
     async def _require_answer(self, canary: bytes) -> None:
-        """Raises ScorerUnavailable unless the server answers the same questions about a harmless state."""
-        now = asyncio.get_running_loop().time()
-        if self._answers_until.get(canary, 0.0) > now:
-            return
-        outcome = await self._client.ask(canary, tries=2)
-        if not isinstance(outcome, Answered):
-            raise ScorerUnavailable(f"{self._url} answers these questions about no ticket: {_told(outcome)}")
-        self._answers_until = {canary: now + CANARY_S}
+        """Raises ScorerUnavailable unless the server answers the same questions about a harmless state, asked from now
+        on: what it answered before says nothing of an outage that has begun since."""
+        after = asyncio.get_running_loop().time()
+        async with self._asking_canary:
+            if self._answered_at.get(canary, -1.0) >= after:
+                return
+            began = asyncio.get_running_loop().time()
+            outcome = await self._client.ask(canary, tries=2)
+            if not isinstance(outcome, Answered):
+                raise ScorerUnavailable(
+                    f"{self._url} answers these questions about no ticket: {_told(outcome)}"
+                )
+            self._answered_at = {canary: began}
 
     def _scores(self, outcome: Outcome, asked: Mapping[str, Question]) -> Scores:
         if isinstance(outcome, Refused):
             return Scores({}, failure=Failure(f"the model's server says {_told(outcome)}", is_senders=True))
         if isinstance(outcome, Faltered):
             return Scores({}, failure=Failure(f"the model's server failed on it: {_told(outcome)}"))
-        response = decode(outcome.body, max_bytes=MAX_RESPONSE_BYTES)
-        if isinstance(response, Malformed):
-            return Scores({}, failure=Failure(f"the server's response cannot be read: {response.reason}"))
-        answers = response.get("answers") if isinstance(response, dict) else None
-        if not isinstance(response, dict) or not isinstance(answers, dict):
-            return Scores({}, failure=Failure('the server\'s response has no object "answers"'))
+        response = outcome.response
         usage = response.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         tokens = usage.get("input_tokens")
         model = response.get("model")
         return Scores(
-            answers,
+            outcome.answers,
             truncated=_truncated(usage, asked),
             abstention=_abstention(usage),
             input_tokens=tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else 0,

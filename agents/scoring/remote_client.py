@@ -1,8 +1,9 @@
 """One request to a System One server over HTTP, tried until it is known what became of it.
 
 Promise: what `ask` gives is what the server said about this request; anything that may pass by itself was tried again,
-with the pause that the server asked for. No redirect is followed, since it would carry the key and the ticket to
-someone else; no response is read beyond a limit.
+with the pause that the server asked for, up to a ceiling. A 200 that is no answer (a page, an error object, half a
+body) is a failure like any other. No redirect is followed, since it would carry the key and the ticket to someone else;
+no response is read beyond a limit.
 """
 
 import asyncio
@@ -39,11 +40,16 @@ NOT_ADMITTED: Final = {
 _MOST_SAID = 300
 
 
+# A server that asks for more is asked again after this: a Retry-After of years is a mistake, and nobody mends it here.
+PAUSE_CEILING_S: Final = 300.0
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Status 200, and the body as it came."""
+    """Status 200, and the response, which has an object "answers" that is not empty."""
 
-    body: bytes
+    response: Mapping[str, JsonValue]
+    answers: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,7 @@ class RemoteClient:
             timeout=aiohttp.ClientTimeout(total=request_timeout_s),
         )
         self._not_before = 0.0
+        self._asked_to_wait_s = 0.0
 
     async def close(self) -> None:
         """Close the connections."""
@@ -120,7 +127,9 @@ class RemoteClient:
             attempt += 1
         match found:
             case _Away(said=said):
-                raise ScorerUnavailable(f"{self._url}: {said}", retry_after_s=self._pause_left() or None)
+                pause = self._pause_left()
+                wait = f"; it {self._told_wait(pause)}" if pause > self._timeout_s else ""
+                raise ScorerUnavailable(f"{self._url}: {said}{wait}", retry_after_s=pause or None)
             case _NoAnswer(said=said):
                 return Faltered(said)
             case _:
@@ -143,7 +152,7 @@ class RemoteClient:
         if content is None:
             return Faltered("the response is too large")
         if status == 200:
-            return Answered(content)
+            return _answered(content)
         said = message(content)
         if status in NOT_ADMITTED:
             raise ScorerUnavailable(f"{self._url} answers {status}: {NOT_ADMITTED[status]} ({said})")
@@ -158,17 +167,34 @@ class RemoteClient:
     def _heed(self, headers: Mapping[str, str]) -> None:
         """Ask nothing more before the time that the server named; for all requests, since it counts them all."""
         if (pause := retry_after_s(headers)) is not None:
-            self._not_before = max(self._not_before, asyncio.get_running_loop().time() + pause)
+            self._asked_to_wait_s = pause
+            until = asyncio.get_running_loop().time() + min(pause, PAUSE_CEILING_S)
+            self._not_before = max(self._not_before, until)
 
     def _pause_left(self) -> float:
         return max(0.0, self._not_before - asyncio.get_running_loop().time())
 
+    def _told_wait(self, pause: float) -> str:
+        return f"asks to wait for {self._asked_to_wait_s:.0f} s, and is asked again in {pause:.0f} s"
+
     async def _wait_as_asked(self) -> None:
         pause = self._pause_left()
         if pause > self._timeout_s:
-            raise ScorerUnavailable(f"{self._url} asks to wait for {pause:.0f} s", retry_after_s=pause)
+            raise ScorerUnavailable(f"{self._url} {self._told_wait(pause)}", retry_after_s=pause)
         if pause:
             await asyncio.sleep(pause)
+
+
+def _answered(content: bytes) -> Answered | Faltered:
+    """The answers, or why there are none. Who gets such a response asks again: it may be a proxy's, or a half one."""
+    response = decode(content, max_bytes=MAX_RESPONSE_BYTES)
+    if isinstance(response, Malformed):
+        return Faltered(f"the response cannot be read: {response.reason}")
+    answers = response.get("answers") if isinstance(response, dict) else None
+    if not isinstance(response, dict) or not isinstance(answers, dict):
+        said = _one_line(_said(response))
+        return Faltered('the response has no object "answers"' + (f": {said}" if said else ""))
+    return Answered(response, answers) if answers else Faltered("the response answers nothing")
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -1,26 +1,24 @@
 """Evidence over HTTP: GET for an actor's authority, POST of the request for the world.
 
 Promise: what comes out is what the server said now, whole and strictly read. A server that is away or busy, or that
-refuses our token, is waited for; any other answer than the agreed one is no evidence. How it is asked:
-agents/http_asking.py.
+refuses our token, or answers nobody, is waited for; any other answer than the agreed one is no evidence. How it is
+asked: asking.py.
 """
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Final
 
-from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, LookupUnavailable, World
+from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, World
+from ticketgate.agents.funnel.lookups.asking import NOT_FOUND, EvidenceServer
 from ticketgate.agents.funnel.lookups.reading import read_authority, read_world
 from ticketgate.agents.funnel.lookups.template import Template
-from ticketgate.agents.http_asking import HttpAsker, NoAnswer
 from ticketgate.codecs.records.proposal import Proposal
-from ticketgate.codecs.values.redact import redact
 from ticketgate.codecs.values.strict import encode
 
-# 429 too many requests, 503 not now; 502 and 504 are a proxy before a server that is away.
-AWAY: Final = frozenset({429, 502, 503, 504})
-# It is our token that is refused, whatever the case: no case's fault, and not one that a review could mend.
-NOT_ADMITTED: Final = frozenset({401, 407})
+_AUTHORITY_FIELDS: Final = tuple(each.name for each in fields(Authority))
+_WORLD_FIELDS: Final = tuple(each.name for each in fields(World))
 
 
 class HttpAuthority:
@@ -28,7 +26,14 @@ class HttpAuthority:
 
     def __init__(self, *, url: Template, timeout_s: float, max_bytes: int, token: str | None = None) -> None:
         self._url, self._max_bytes = url, max_bytes
-        self._client = _Client(url.text, timeout_s=timeout_s, max_bytes=max_bytes, token=token)
+        self._client = EvidenceServer(
+            url.text,
+            timeout_s=timeout_s,
+            max_bytes=max_bytes,
+            token=token,
+            fields=_AUTHORITY_FIELDS,
+            may_be_empty=False,
+        )
 
     async def authority(self, proposal: Proposal) -> Authority | None:
         """What the server says of the request's actor."""
@@ -44,8 +49,8 @@ class HttpAuthority:
         url = self._url.fill(proposal)
         if url is None:
             raise EvidenceUnreadable("the request binds no value that the URL names")
-        status, body = await self._client.ask("GET", url)
-        if status == 404:
+        status, body = await self._client.ask("GET", url, may_be_unknown=True)
+        if status == NOT_FOUND:
             return None
         return read_authority(_good(status, body), proposal, max_bytes=self._max_bytes)
 
@@ -59,7 +64,14 @@ class HttpWorld:
 
     def __init__(self, *, url: str, timeout_s: float, max_bytes: int, token: str | None = None) -> None:
         self._url, self._max_bytes = url, max_bytes
-        self._client = _Client(url, timeout_s=timeout_s, max_bytes=max_bytes, token=token)
+        self._client = EvidenceServer(
+            url,
+            timeout_s=timeout_s,
+            max_bytes=max_bytes,
+            token=token,
+            fields=_WORLD_FIELDS,
+            may_be_empty=True,
+        )
 
     async def world(self, proposal: Proposal) -> World:
         """What the server says of the request."""
@@ -74,29 +86,6 @@ class HttpWorld:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
-
-
-class _Client:
-    """One server. What keeps it from answering is waited for."""
-
-    def __init__(self, name: str, *, timeout_s: float, max_bytes: int, token: str | None) -> None:
-        self._name = redact(name)
-        self._asker = HttpAsker(timeout_s=timeout_s, max_bytes=max_bytes, token=token)
-
-    async def ask(self, method: str, url: str, body: bytes | None = None) -> tuple[int, bytes]:
-        """Status and body. Raises LookupUnavailable."""
-        try:
-            status, content = await self._asker.ask(method, url, body=body)
-        except NoAnswer as err:
-            raise LookupUnavailable(f"{self._name}: {err}") from err
-        if status in AWAY:
-            raise LookupUnavailable(f"{self._name}: status {status}")
-        if status in NOT_ADMITTED:
-            raise LookupUnavailable(f"{self._name}: status {status}, the token is refused")
-        return status, content
-
-    async def close(self) -> None:
-        await self._asker.close()
 
 
 def _good(status: int, body: bytes) -> bytes:
