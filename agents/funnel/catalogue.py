@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict
 from pydantic import Field as Bounds
 from ticketgate.agents.effects.states import States
+from ticketgate.agents.funnel.results import ResultSpec
 from ticketgate.agents.funnel.values import Kind, Value, is_of_type, read_money, read_value
 from ticketgate.codecs.records.proposal import Request, Scalar
 from ticketgate.codecs.records.receipt import CatalogueRef
@@ -177,7 +178,8 @@ class Offered:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """One named operation. kind: whether it observes or effects. serves: the requested operation that it is for.
-    states: which observed states of its effect stand."""
+    states: which observed states of its effect stand. channels: those that it may be asked for through; none restrict
+    nothing. results: what an observation brings."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -190,6 +192,8 @@ class Tool:
     limits: tuple[Limit, ...] = ()
     confirmation: ConfirmationRule | None = None
     states: States | None = None
+    channels: tuple[_Name, ...] = ()
+    results: Mapping[_Id, ResultSpec] = field(default_factory=dict)
     offered: Offered = Offered()
 
     @property

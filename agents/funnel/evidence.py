@@ -63,7 +63,8 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
-    """What one actor may do. tools: delegated by name. limits: decimal text by limit's name."""
+    """What one actor may do. tools: delegated by name. limits: decimal text by limit's name. channels: by tool, those
+    that its effects may be asked for through; a tool that is not named may be asked for through any."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -72,16 +73,20 @@ class Authority:
     limits: Annotated[Mapping[str, str], FailFast()] = field(default_factory=dict)
     confirmations: Annotated[tuple[Confirmation, ...], FailFast()] = ()
     version: str = ""
+    channels: Annotated[Mapping[str, tuple[str, ...]], FailFast()] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The authority as a JSON object, every field written, tools sorted."""
-        return {
+        """The authority as a JSON object, tools sorted, every field written but channels where there are none."""
+        record: dict[str, JsonValue] = {
             "actor_id": self.actor_id,
             "tools": [*sorted(self.tools)],
             "limits": dict(self.limits),
             "confirmations": [each.to_json() for each in self.confirmations],
             "version": self.version,
         }
+        if self.channels:
+            record["channels"] = {name: list(each) for name, each in self.channels.items()}
+        return record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

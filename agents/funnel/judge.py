@@ -18,13 +18,16 @@ from ticketgate.agents.funnel.gates.evidence import WORLD_NEXT_STEP
 from ticketgate.agents.funnel.gates.order import FUNNEL_GATES
 from ticketgate.agents.funnel.gates.shape import check_schema
 from ticketgate.agents.funnel.repair import Attempt, follow
-from ticketgate.agents.funnel.values import to_wire
+from ticketgate.agents.funnel.results import ResultUnknown, results_of
+from ticketgate.agents.funnel.values import plain, to_wire
 from ticketgate.codecs.records.identity import effect_key, proposal_key
 from ticketgate.codecs.records.proposal import Proposal
 from ticketgate.codecs.records.receipt import DecisionReceipt, RepairReceipt
+from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 OBSERVED_NEXT_STEP = "the observation may be made and its result returned; no effect was asked for"
+RESULT_NEXT_STEP = "a person looks the result up; nothing is told on a guess"
 DECIDED_NEXT_STEP = "the effect is carried out under its key and read back"
 CHANGED_NEXT_STEP = "nothing is done; the catalogue has changed since, so the request is proposed for anew"
 
@@ -54,7 +57,7 @@ def judge(
     by number.
 
     A call that every gate lets through is accepted: an effect at the last gate, `authority`, with its command; an
-    observation at `outcome`, without one. The receipt's key, fingerprint and source are
+    observation at `outcome`, without one and with its results. The receipt's key, fingerprint and source are
     for whoever read the record to fill in.
     """
     case = _case(proposal, catalogue, evidence, at)
@@ -64,12 +67,13 @@ def judge(
     if followed is not None and followed.verdict.status is not Status.ACCEPT:
         verdict = followed.verdict
     command: Command | None = None
+    result: Mapping[str, JsonValue] = {}
     if verdict is None and case.tool.is_effect:
         verdict = Verdict(Status.ACCEPT, Stage.AUTHORITY, (), DECIDED_NEXT_STEP)
         command = _command(case, namespace)
     elif verdict is None:
-        verdict = Verdict(Status.ACCEPT, Stage.OUTCOME, (), OBSERVED_NEXT_STEP)
-    return Judged(verdict, _receipt(case, verdict, evidence), repair, command)
+        verdict, result = _observed(case)
+    return Judged(verdict, _receipt(case, verdict, evidence, result), repair, command)
 
 
 def judge_again(
@@ -106,6 +110,15 @@ def _case(proposal: Proposal, catalogue: Catalogue, evidence: Evidence, at: date
     return FunnelCase(proposal, catalogue, evidence.authority, evidence.world, at, evidence.unreadable)
 
 
+def _observed(case: FunnelCase) -> tuple[Verdict, Mapping[str, JsonValue]]:
+    """An observation that every gate let through, with what it brings; to a person where that cannot be had."""
+    try:
+        result = results_of(case.tool.results, case.world.facts, case.command)
+    except ResultUnknown as err:
+        return Verdict(Status.REVIEW, Stage.OUTCOME, (plain(str(err)),), RESULT_NEXT_STEP), {}
+    return Verdict(Status.ACCEPT, Stage.OUTCOME, (), OBSERVED_NEXT_STEP), result
+
+
 def _command(case: FunnelCase, namespace: str) -> Command:
     """The effect of a case that passed every gate, under the key that the application bound, else one of the case.
 
@@ -122,7 +135,9 @@ def _command(case: FunnelCase, namespace: str) -> Command:
     return Command(case.call.tool, {name: to_wire(value) for name, value in case.command.items()}, key)
 
 
-def _receipt(case: FunnelCase, verdict: Verdict, evidence: Evidence) -> DecisionReceipt:
+def _receipt(
+    case: FunnelCase, verdict: Verdict, evidence: Evidence, result: Mapping[str, JsonValue]
+) -> DecisionReceipt:
     # By the call itself: a repair that was stopped bears the stage of an attempt before.
     is_valid = (
         isinstance(case.envelope, Call)
@@ -141,6 +156,7 @@ def _receipt(case: FunnelCase, verdict: Verdict, evidence: Evidence) -> Decision
         tool=case.call.tool if is_valid else None,
         arguments={name: to_wire(value) for name, value in case.arguments.items()} if is_valid else {},
         effect_created=None if is_valid and case.tool.is_effect else False,
+        result=result,
         model=proposal.model,
         at=case.at,
     )

@@ -85,7 +85,8 @@ class CaseDecision:
     case_id: also the record's key. tool, arguments: the validated call; None and empty where no gate got so far.
     evidence: `{"authority": object or None, "world": object}` as looked up, whole, and `unreadable`, a list, where an
     answer was no evidence. model: who proposed, if it said.
-    effects: empty unless an effect is accepted. repair: what may be mended, or why no more, if that was asked.
+    effects: empty unless an effect is accepted. result: what an accepted observation brings; written only if there is
+    any. repair: what may be mended, or why no more, if that was asked.
     idempotency_key: the claimed key, or one derived from it. decided_at: the moment judged for, given by the caller
     from the record; kept in milliseconds. proposal: None only where the record would be too large with it, and then
     nothing is accepted.
@@ -103,6 +104,7 @@ class CaseDecision:
     evidence: Mapping[str, JsonValue]
     model: ProposerModel | None = None
     effects: tuple[Effect, ...] = ()
+    result: Mapping[str, JsonValue] = field(default_factory=dict)
     repair: RepairReceipt | None = None
     idempotency_key: IdempotencyKey
     fingerprint: Fingerprint
@@ -153,6 +155,8 @@ class CaseDecision:
             "coordinate": coordinate_json(self.coordinate),
             "decided_at": rfc3339(self.decided_at),
         }
+        if self.result:
+            record["result"] = dict(self.result)
         if self.proposal is not None:
             record["proposal"] = self.proposal.to_json()
         return record
@@ -189,6 +193,7 @@ class CaseDecisionDocument(TypedDict):
     fingerprint: str
     coordinate: CoordinateDocument
     decided_at: Moment
+    result: NotRequired[Annotated[dict[str, Any], Field(description="what an accepted observation brings")]]
     proposal: NotRequired[
         Annotated[ProposedCallDocument, Field(description="left out where the record would be too large")]
     ]
@@ -217,6 +222,7 @@ def _made(checked: CaseDecisionDocument) -> CaseDecision:
         evidence=read_evidence(checked["evidence"]),
         model=None if checked["model"] is None else read_model(checked["model"]),
         effects=read_effects(checked["effects"]),
+        result=checked.get("result", {}),
         repair=None if checked["repair"] is None else read_repair(checked["repair"]),
         idempotency_key=IdempotencyKey(checked["idempotency_key"]),
         fingerprint=Fingerprint(checked["fingerprint"]),

@@ -79,7 +79,8 @@ class DecisionReceipt:
 
     evidence: version of the authority and of the world state by name. tool, arguments: the validated call; None
     and empty where no gate got so far. effect_created: False for a call that only observes; None, and not
-    written, for one that asks for an effect, whose receipt is another. idempotency_key, fingerprint: the attempt's own.
+    written, for one that asks for an effect, whose receipt is another. result: what an accepted observation brings,
+    each value in one spelling; written only if there is any. idempotency_key, fingerprint: the attempt's own.
     source: where the proposal lies. at: the moment judged for, kept in milliseconds. These four and the model are
     None where nobody said.
     """
@@ -94,6 +95,7 @@ class DecisionReceipt:
     tool: str | None = None
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
     effect_created: bool | None = None
+    result: Mapping[str, JsonValue] = field(default_factory=dict)
     model: ProposerModel | None = None
     proposal_schema: str = PROPOSAL_SCHEMA
     idempotency_key: IdempotencyKey | None = None
@@ -122,6 +124,8 @@ class DecisionReceipt:
         }
         if self.effect_created is not None:
             record["effect_created"] = self.effect_created
+        if self.result:
+            record["result"] = dict(self.result)
         return record | {
             "model": None if self.model is None else self.model.to_json(),
             "proposal_schema": self.proposal_schema,
@@ -154,6 +158,7 @@ class DecisionReceiptDocument(TypedDict):
     effect_created: NotRequired[
         Annotated[bool, Field(description="false for an observation; absent where an effect is asked for")]
     ]
+    result: NotRequired[Annotated[dict[str, Any], Field(description="what an accepted observation brings")]]
     model: Annotated[WrittenModelDocument | None, Field(description="who proposed, if it said")]
     proposal_schema: str
     idempotency_key: str | None
@@ -199,6 +204,7 @@ def _read_decision(checked: DecisionReceiptDocument) -> DecisionReceipt:
         tool=checked["tool"],
         arguments=checked["arguments"],
         effect_created=checked.get("effect_created"),
+        result=checked.get("result", {}),
         model=None if model is None else read_model(model),
         proposal_schema=checked["proposal_schema"],
         idempotency_key=None if key is None else IdempotencyKey(key),

@@ -35,8 +35,9 @@ class Request:
     """What was asked for, as the application knows it; no model wrote any of it.
 
     operation: what is requested, as the catalogue's tools say that they serve it. actor_id, roles: who asks, as
-    authenticated. version: counts up when the requester changes their mind. values: the facts by field.
-    conditions: what must hold besides, by field. control: what the application binds, such as `idempotency_key`.
+    authenticated. version: counts up when the requester changes their mind. values: the facts by field. conditions:
+    what must hold besides, by field. control: what the application binds, such as `idempotency_key`. channel: where it
+    was asked, such as app or phone; written only if it is known.
     """
 
     operation: str
@@ -48,6 +49,7 @@ class Request:
     values: Mapping[str, Scalar] = field(default_factory=dict)
     conditions: Mapping[str, Scalar] = field(default_factory=dict)
     control: Mapping[str, Scalar] = field(default_factory=dict)
+    channel: str = ""
 
     def value(self, name: str) -> Scalar | None:
         """What the request binds a field to, whichever of the three tables it stands in; None if nothing."""
@@ -57,8 +59,8 @@ class Request:
         return None
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The request as a JSON object, every field written."""
-        return {
+        """The request as a JSON object, every field written but a channel that is not known."""
+        record: dict[str, JsonValue] = {
             "operation": self.operation,
             "actor_id": self.actor_id,
             "roles": list(self.roles),
@@ -69,6 +71,9 @@ class Request:
             "conditions": dict(self.conditions),
             "control": dict(self.control),
         }
+        if self.channel:
+            record["channel"] = self.channel
+        return record
 
 
 # FailFast: what is said of each wrong entry takes a hundred times as much as the entry.
@@ -86,6 +91,7 @@ class _RequestFields(TypedDict):
     values: NotRequired[_Table]
     conditions: NotRequired[_Table]
     control: NotRequired[_Table]
+    channel: NotRequired[_Text]
 
 
 @with_config(FORBID_UNKNOWN)
@@ -109,6 +115,7 @@ _HINTS = {
     "values": _SCALARS,
     "conditions": _SCALARS,
     "control": _SCALARS,
+    "channel": "text of 1 to 256 characters",
 }
 
 
@@ -156,4 +163,5 @@ def read_written_request(checked: _RequestFields) -> Request:
         values=checked.get("values", {}),
         conditions=checked.get("conditions", {}),
         control=checked.get("control", {}),
+        channel=checked.get("channel", ""),
     )

@@ -100,6 +100,7 @@ class CaseWriter:
             evidence=evidence.to_json(),
             model=proposal.model,
             effects=() if command is None else (Effect(command.tool, command.arguments, command.key),),
+            result={} if decision is None else decision.result,
             repair=None if judged is None else judged.repair,
             idempotency_key=key,
             fingerprint=arrival.claim.fingerprint,
@@ -152,7 +153,7 @@ def _lesser(
     moved = Verdict(
         Status.REVIEW, verdict.stage, (*verdict.reasons, TOO_LARGE), "a person looks up the proposal"
     )
-    bare = replace(record, verdict=moved, effects=(), repair=None, arguments={}, proposal=None)
+    bare = replace(record, verdict=moved, effects=(), result={}, repair=None, arguments={}, proposal=None)
     yield bare, passed_on
     least = replace(moved, reasons=(TOO_LARGE,))
     yield replace(bare, verdict=least, evidence=NO_EVIDENCE.to_json()), ()

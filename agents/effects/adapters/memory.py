@@ -64,6 +64,10 @@ class MemoryProvider:
         """Memory settles at once."""
         return 0.0
 
+    def declare(self, *, is_idempotent_by_key: bool) -> None:
+        """From now on the provider sees to it, or not, that a key takes effect once."""
+        self._is_idempotent_by_key = is_idempotent_by_key
+
     def fail_next(
         self, *, execute: Iterable[ExecuteFault] = (), read_back: Iterable[ReadBackFault] = ()
     ) -> None:

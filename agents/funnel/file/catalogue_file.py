@@ -152,6 +152,7 @@ def _unknown_names(place: Place, tool: Tool) -> Iterator[tuple[Place, str, str]]
             yield at, "a precondition has is_one_of, or less and floor", "write one of the two forms"
         elif each.less and not {each.less, each.floor} <= money:
             yield at, "less and floor name money fields of the tool", known
+    yield from _result_faults(place, tool, money)
     for index, limit in enumerate(tool.limits):
         if limit.field not in money:
             yield (*place, "limits", index), f'no money field "{limit.field}"', known
@@ -162,6 +163,25 @@ def _unknown_names(place: Place, tool: Tool) -> Iterator[tuple[Place, str, str]]
         for bound in tool.confirmation.binds:
             if bound not in tool.fields:
                 yield (*place, "confirmation"), f'binds no field "{bound}"', known
+
+
+def _result_faults(place: Place, tool: Tool, money: set[str]) -> Iterator[tuple[Place, str, str]]:
+    if tool.results and tool.is_effect:
+        yield (*place, "results"), "an effect's results are its receipt", "remove them"
+    for name, spec in tool.results.items():
+        at: Place = (*place, "results", name)
+        if (spec.fact is None) == (spec.of is None):
+            yield at, "a result has fact, or of with times and plus", "write one of the two forms"
+        elif spec.of is not None and (spec.of not in money or spec.type != "money"):
+            yield at, f'"{spec.of}" gives no amount', "work out money from a money field of the tool"
+        if spec.type == "money" and not spec.unit:
+            yield at, "money without a unit", 'add unit = "GBP", or whichever it is'
+        for key in ("at_least", "at_most"):
+            if (bound := getattr(spec, key)) is not None:
+                try:
+                    read_money(bound)
+                except ValueError as err:
+                    yield (*at, key), str(err), 'write it as "0" or "0.01"'
 
 
 def _worded(place: Place, error: ErrorDetails) -> str:

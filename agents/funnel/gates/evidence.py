@@ -64,7 +64,7 @@ def check_authority(case: FunnelCase) -> Verdict | None:
     ):
         reasons: tuple[str, ...] = ("tool_not_delegated",)
     elif case.tool.is_effect:
-        reasons = (*_exceeded(case, authority), *_unconfirmed(case, authority))
+        reasons = (*_through(case, authority), *_exceeded(case, authority), *_unconfirmed(case, authority))
     else:
         reasons = ()
     return Verdict(Status.DENY, Stage.AUTHORITY, reasons, AUTHORITY_NEXT_STEP) if reasons else None
@@ -103,6 +103,15 @@ def _amount(fact: Scalar | None, name: str) -> Decimal:
         return read_money(fact)
     except ValueError as err:
         raise ValueError(f"fact_unknown:{name}:{err}") from None
+
+
+def _through(case: FunnelCase, authority: Authority) -> Iterator[str]:
+    """A channel that the tool, or the actor's authority, does not admit. One that is not known is none of them."""
+    channel = case.request.channel
+    for allowed in (case.tool.channels, authority.channels.get(case.call.tool)):
+        if allowed and channel not in allowed:
+            yield f"channel_not_permitted:{plain(channel) or 'none'}"
+            return
 
 
 def _exceeded(case: FunnelCase, authority: Authority) -> Iterator[str]:

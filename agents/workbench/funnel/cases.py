@@ -37,12 +37,14 @@ class Faults:
 
     authority_before_effect: None if nothing is known of the actor then. at_before_effect: the moment judged for.
     unreadable: `authority:why` or `world:why`, what the look-up answers with and is no evidence; as records have it.
+    idempotent_by_key: whether the provider sees to it that a key takes effect once; where not, nothing is sent twice.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     execute: tuple[ExecuteFault, ...] = ()
     read_back: tuple[ReadBackFault, ...] = ()
+    idempotent_by_key: bool = True
     authority_before_effect: Authority | Literal["as before"] | None = "as before"
     world_before_effect: World | None = None
     at_before_effect: WritableMoment | None = None
@@ -162,6 +164,7 @@ async def run_cases(
     for case in cases:
         written, proposal = case.written, case.proposal
         provider.fail_next(execute=written.faults.execute, read_back=written.faults.read_back)
+        provider.declare(is_idempotent_by_key=written.faults.idempotent_by_key)
         before = committed.setdefault((proposal.tenant, proposal.case_id, proposal.request.version), [])
         port = WatchedPort(provider)
         outcome = await process(

@@ -1,4 +1,4 @@
-"""What an observation brings, through which channel an effect may be asked for, and a provider that is not idempotent."""
+"""What an observation brings, the channel that an effect is asked for through, a provider that is not idempotent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ def said(result: CaseResult) -> tuple[str, str, tuple[str, ...]]:
     return str(verdict.status), str(verdict.stage), verdict.reasons
 
 
-@pytest.mark.xfail(strict=True, reason="missing, and built by the next commit")
 def test_a_quote_has_its_fee() -> None:
     result = run(QUOTE)
 
@@ -39,7 +38,6 @@ def test_a_quote_has_its_fee() -> None:
     assert result.outcome.effect is None
 
 
-@pytest.mark.xfail(strict=True, reason="missing, and built by the next commit")
 @pytest.mark.parametrize(
     ("amount", "fee"), [("0.01", "0.50"), ("2.50", "0.50"), ("7.50", "0.52"), ("999.99", "2.50")]
 )
@@ -49,7 +47,6 @@ def test_the_fee_is_worked_out_to_two_places(amount: str, fee: str) -> None:
     assert run(line).outcome.decision.result == {"fee_gbp": fee}
 
 
-@pytest.mark.xfail(strict=True, reason="missing, and built by the next commit")
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
@@ -70,7 +67,6 @@ def test_a_result_that_is_looked_up_is_verified(facts: Any, expected: Any) -> No
     assert result.outcome.decision.result == ({"fee_gbp": "1.70"} if status == "accept" else {})
 
 
-@pytest.mark.xfail(strict=True, reason="missing, and built by the next commit")
 @pytest.mark.parametrize(
     ("written", "what"),
     [
@@ -89,7 +85,39 @@ def test_a_result_that_cannot_be_had_is_refused(written: str, what: str) -> None
         parse_catalogue(text)
 
 
-@pytest.mark.xfail(strict=True, reason="missing, and built by the next commit")
+@pytest.mark.parametrize(
+    ("channel", "in_catalogue", "in_authority", "reasons"),
+    [
+        ("", None, None, ()),
+        ("phone", None, None, ()),
+        ("app", ["app"], None, ()),
+        ("phone", ["app"], None, ("channel_not_permitted:phone",)),
+        ("", ["app"], None, ("channel_not_permitted:none",)),
+        ("app", ["app", "phone"], ["phone"], ("channel_not_permitted:app",)),
+        ("phone", ["app", "phone"], ["phone"], ()),
+        ("app", None, ["phone"], ("channel_not_permitted:app",)),
+    ],
+)
+def test_an_effect_is_asked_for_through_a_channel_that_is_permitted(
+    channel: str, in_catalogue: Any, in_authority: Any, reasons: tuple[str, ...]
+) -> None:
+    line = json.loads(json.dumps(SCHEDULE))
+    if channel:
+        line["request"]["channel"] = channel
+    if in_authority:
+        line["authority"]["channels"] = {"schedule_transfer": in_authority}
+    text = PAYMENTS
+    if in_catalogue:
+        text = text.replace(
+            'serves = "schedule"', f'serves = "schedule"\nchannels = {json.dumps(in_catalogue)}'
+        )
+
+    found = said(run(line, text))
+
+    assert found[0] == ("deny" if reasons else "accept")
+    assert found[2] == reasons
+
+
 def test_a_provider_that_is_not_idempotent_is_not_sent_to_twice() -> None:
     faults = {"execute": ["timeout_before_commit"]}
 
