@@ -12,11 +12,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final, Literal, get_args
 
+from ticketgate.agents.funnel.call_text import Written, read_text
 from ticketgate.agents.funnel.catalogue import Catalogue, Compiled, FieldSpec, Tool, compile_catalogue
 from ticketgate.agents.funnel.evidence import Authority, World
+from ticketgate.agents.funnel.provider_calls import as_envelope
 from ticketgate.agents.funnel.values import Value, plain
 from ticketgate.codecs.records.proposal import Proposal, Request
-from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
+from ticketgate.codecs.values.strict import JsonValue, Malformed
 
 # The control that is the effect's key, where the application binds one.
 KEY_FIELD: Final = "idempotency_key"
@@ -87,9 +89,14 @@ class FunnelCase:
         return any(not each.startswith("authority:") for each in self.unreadable)
 
     @cached_property
+    def written(self) -> Written:
+        """What the model's text says, and whether its syntax was mended here."""
+        return read_text(self.proposal.call, may_mend=self.catalogue.mends_syntax)
+
+    @property
     def document(self) -> JsonValue | Malformed:
         """The model's text as a JSON value, read as strictly as a record."""
-        return decode(self.proposal.call.encode("utf-8", "surrogatepass"))
+        return self.written.document
 
     @cached_property
     def envelope(self) -> Call | Abstention | BrokenEnvelope:
@@ -146,7 +153,9 @@ _ABSTENTION: Mapping[str, type] = {"call_id": str, "abstain": str}
 
 
 def read_envelope(document: Mapping[str, JsonValue]) -> Call | Abstention | BrokenEnvelope:
-    """The call or the abstention that an object is, or what is wrong with its envelope."""
+    """The call or the abstention that an object is, or what is wrong with its envelope. A provider's own call object
+    is taken for the call that it describes."""
+    document = as_envelope(document)
     shape = _ABSTENTION if "abstain" in document else _CALL
     missing = sorted(shape.keys() - document.keys())
     extra = sorted(document.keys() - shape.keys())

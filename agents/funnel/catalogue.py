@@ -204,13 +204,15 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """A whole catalogue. Tools by name; the hash is of what each request is shown, so it is `Compiled`'s."""
+    """A whole catalogue. Tools by name; the hash is of what each request is shown, so it is `Compiled`'s. mends_syntax:
+    whether a call of which only the JSON syntax is broken is mended here before the proposer is asked."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: _Name
     version: _Name
     tools: Annotated[Mapping[_Id, Tool], Bounds(min_length=1)]
+    mends_syntax: bool = False
 
     @property
     def states(self) -> Mapping[str, States]:

@@ -6,7 +6,7 @@ Promise: an attempt is judged with every attempt in view that may be committed b
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ticketgate.agents.funnel.repair import Attempt
+from ticketgate.agents.funnel.repair import CLARIFICATION, Attempt
 from ticketgate.codecs.records.case_decision import CaseDecision
 from ticketgate.codecs.records.identity import Coordinate
 from ticketgate.codecs.records.proposal import Proposal
@@ -53,7 +53,9 @@ class CaseBook:
         is_over = bool(counting) and (
             counting[-1].verdict.status is not Status.REPAIR or counting[-1].number > proposal.attempt
         )
-        if is_over and all(each.at != at for each in self._standing(case)):
+        # What asks the requester is taken down, or it would ask again.
+        is_asking = repair is not None and repair.permitted == (CLARIFICATION,)
+        if is_over and not is_asking and all(each.at != at for each in self._standing(case)):
             return
         self._added.setdefault(case, {})[proposal.attempt] = _stored(proposal, at, verdict, repair)
 

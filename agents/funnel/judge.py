@@ -157,6 +157,7 @@ def _receipt(
         arguments={name: to_wire(value) for name, value in case.arguments.items()} if is_valid else {},
         effect_created=None if is_valid and case.tool.is_effect else False,
         result=result,
+        mended=case.written.mended_by,
         model=proposal.model,
         at=case.at,
     )

@@ -9,20 +9,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ticketgate.agents.funnel.call_text import read_text
 from ticketgate.agents.funnel.case import Call, FunnelCase, Unreadable, read_envelope
-from ticketgate.agents.funnel.values import to_wire
+from ticketgate.agents.funnel.provider_calls import as_envelope
+from ticketgate.agents.funnel.values import plain, to_wire
 from ticketgate.codecs.records.receipt import RepairReceipt, StopReason
-from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical, decode
+from ticketgate.codecs.values.strict import JsonValue, Malformed, canonical
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 # Repairs that a case has at each stage; a stage that is not named has none: a denial is answered by an authorised
-# actor, a wrong selection by clarifying, an unknown outcome by reading back.
+# actor, an unknown outcome by reading back.
 BUDGETS: Final[Mapping[Stage, int]] = {
     Stage.PARSE: 1,
     Stage.ENVELOPE: 1,
     Stage.TOOL_CATALOGUE: 1,
     Stage.SCHEMA: 1,
     Stage.SEMANTICS: 1,
+    # Of the requester, and not of the proposer: the one clarifying question.
+    Stage.TOOL_SELECTION: 1,
 }
 
 # Who says what is right, where a stage has found a fault.
@@ -32,8 +36,14 @@ SOURCES: Final[Mapping[Stage, str]] = {
     Stage.TOOL_CATALOGUE: "catalogue",
     Stage.SCHEMA: "catalogue",
     Stage.SEMANTICS: "request",
+    Stage.TOOL_SELECTION: "requester",
 }
 
+# What a repair may change where the requester is asked what they mean: the request, by its next version.
+CLARIFICATION: Final = "request"
+CLARIFY_NEXT_STEP = (
+    "the requester is asked which operation is meant; their answer is the request's next version"
+)
 STOPPED_NEXT_STEP = "a person decides; the proposer is not asked again"
 
 
@@ -73,6 +83,8 @@ def follow(case: FunnelCase, verdict: Verdict | None, committed: Sequence[Attemp
     before = committed[-1] if committed else None
     if before is None:
         return _asked(case, verdict, committed) if _is_repair(verdict) and verdict is not None else None
+    if verdict is not None and _is_repeated(verdict, committed, case):
+        return _clarified(case, verdict, committed)
     stop = _stop(case, before, committed)
     if stop is not None:
         reason, details = stop
@@ -86,6 +98,32 @@ def follow(case: FunnelCase, verdict: Verdict | None, committed: Sequence[Attemp
     if _is_repair(verdict):
         return _asked(case, verdict, committed)
     return Followed(verdict, _receipt(case, verdict, (), committed, StopReason.NOT_REPAIRABLE))
+
+
+def _is_disagreement(verdict: Verdict) -> bool:
+    """Whether a proposer chose a tool that is not offered, or one of another operation."""
+    return verdict.stage in (Stage.TOOL_SELECTION, Stage.TOOL_CATALOGUE)
+
+
+def _is_repeated(verdict: Verdict, committed: Sequence[Attempt], case: FunnelCase) -> bool:
+    """Whether an attempt chooses wrongly right after another one did, and the requester has not been asked yet."""
+    before = committed[-1]
+    return (
+        _is_disagreement(verdict)
+        and _is_disagreement(before.verdict)
+        and before.number < case.proposal.attempt
+        and all(each.permitted != (CLARIFICATION,) for each in committed)
+    )
+
+
+def _clarified(case: FunnelCase, verdict: Verdict, committed: Sequence[Attempt]) -> Followed:
+    """Choosing again did not help, so it is the requester who is asked, once; the answer is a new version of the
+    request, and the case begins anew with it. Nothing of the call may change meanwhile."""
+    serving = sorted({tool.serves for tool in case.compiled.tools.values()})
+    question = f"clarify:requested:{plain(case.request.operation)}:offered={','.join(serving) or 'none'}"
+    asked = Verdict(Status.REPAIR, Stage.TOOL_SELECTION, (question, *verdict.reasons), CLARIFY_NEXT_STEP)
+    receipt = _receipt(case, asked, (CLARIFICATION,), committed, None)
+    return Followed(asked, replace(receipt, remaining=0))
 
 
 def permitted_fields(verdict: Verdict) -> tuple[str, ...]:
@@ -136,9 +174,12 @@ def _stop(
         )
     if before.verdict.status is not Status.REPAIR:
         return StopReason.NOT_REPAIRABLE, (f"attempted_after:{before.verdict.status}",)
-    mine = _content(case.proposal.call)
+    if before.permitted == (CLARIFICATION,):
+        # The same version of the request: nobody has answered.
+        return StopReason.NOT_REPAIRABLE, ("clarification_not_answered",)
+    mine = _content(case, case.proposal.call)
     for each in committed:
-        if each.call is not None and _content(each.call) == mine:
+        if each.call is not None and _content(case, each.call) == mine:
             return StopReason.OSCILLATION, (f"same_call_as_attempt:{each.number}",)
     outside = tuple(_outside(case, committed))
     return (StopReason.UNPERMITTED_CHANGE, outside) if outside else None
@@ -149,9 +190,9 @@ def _outside(case: FunnelCase, committed: Sequence[Attempt]) -> list[str]:
 
     Not the latest attempt of all: else text that nobody can read would wash every earlier bound away.
     """
-    new = _Parts.of(case.proposal.call)
+    new = _Parts.of(case, case.proposal.call)
     for each in reversed(committed):
-        old = _Parts.of(each.call)
+        old = _Parts.of(case, each.call)
         if old.tool is not None or old.arguments is not None:
             break
     else:
@@ -186,11 +227,12 @@ class _Parts:
     arguments: Mapping[str, JsonValue] | None
 
     @classmethod
-    def of(cls, call: str | None) -> "_Parts":
-        document = None if call is None else decode(call.encode("utf-8", "surrogatepass"))
+    def of(cls, case: FunnelCase, call: str | None) -> "_Parts":
+        document = None if call is None else _document(case, call)
         if not isinstance(document, dict):
             return cls(None, None)
-        tool, arguments = document.get("tool"), document.get("arguments")
+        envelope = as_envelope(document)
+        tool, arguments = envelope.get("tool"), envelope.get("arguments")
         return cls(
             tool if isinstance(tool, str) and tool else None,
             arguments if isinstance(arguments, dict) else None,
@@ -201,9 +243,14 @@ class _Parts:
         return {**(self.arguments or {}), **({} if self.tool is None else {"/tool": self.tool})}
 
 
-def _content(call: str) -> bytes | str:
+def _document(case: FunnelCase, call: str) -> "JsonValue | Malformed":
+    """What an attempt says, as the gates read it: bounds hold for a call that is mended as for any other."""
+    return read_text(call, may_mend=case.catalogue.mends_syntax).document
+
+
+def _content(case: FunnelCase, call: str) -> bytes | str:
     """What a call says, its id left out; the text itself where that cannot be read."""
-    document = decode(call.encode("utf-8", "surrogatepass"))
+    document = _document(case, call)
     if isinstance(document, Malformed) or not isinstance(document, dict):
         return call
     read = read_envelope(document)
@@ -219,8 +266,8 @@ def _receipt(
     committed: Sequence[Attempt],
     reason: StopReason | None,
 ) -> RepairReceipt:
-    old = _Parts.of(committed[-1].call).flat() if committed else {}
-    new = _Parts.of(case.proposal.call).flat() if committed else {}
+    old = _Parts.of(case, committed[-1].call).flat() if committed else {}
+    new = _Parts.of(case, case.proposal.call).flat() if committed else {}
     changed = sorted(_changed(old, new))
     return RepairReceipt(
         stage=str(failed.stage),

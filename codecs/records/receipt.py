@@ -80,7 +80,8 @@ class DecisionReceipt:
     evidence: version of the authority and of the world state by name. tool, arguments: the validated call; None
     and empty where no gate got so far. effect_created: False for a call that only observes; None, and not
     written, for one that asks for an effect, whose receipt is another. result: what an accepted observation brings,
-    each value in one spelling; written only if there is any. idempotency_key, fingerprint: the attempt's own.
+    each value in one spelling; written only if there is any. mended: what mended the call's JSON syntax here, and
+    nothing of its values; written only if anything did. idempotency_key, fingerprint: the attempt's own.
     source: where the proposal lies. at: the moment judged for, kept in milliseconds. These four and the model are
     None where nobody said.
     """
@@ -96,6 +97,7 @@ class DecisionReceipt:
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
     effect_created: bool | None = None
     result: Mapping[str, JsonValue] = field(default_factory=dict)
+    mended: str | None = None
     model: ProposerModel | None = None
     proposal_schema: str = PROPOSAL_SCHEMA
     idempotency_key: IdempotencyKey | None = None
@@ -126,6 +128,8 @@ class DecisionReceipt:
             record["effect_created"] = self.effect_created
         if self.result:
             record["result"] = dict(self.result)
+        if self.mended is not None:
+            record["mended"] = self.mended
         return record | {
             "model": None if self.model is None else self.model.to_json(),
             "proposal_schema": self.proposal_schema,
@@ -159,6 +163,7 @@ class DecisionReceiptDocument(TypedDict):
         Annotated[bool, Field(description="false for an observation; absent where an effect is asked for")]
     ]
     result: NotRequired[Annotated[dict[str, Any], Field(description="what an accepted observation brings")]]
+    mended: NotRequired[Annotated[str, Field(description="what mended the call's JSON syntax, and no value")]]
     model: Annotated[WrittenModelDocument | None, Field(description="who proposed, if it said")]
     proposal_schema: str
     idempotency_key: str | None
@@ -205,6 +210,7 @@ def _read_decision(checked: DecisionReceiptDocument) -> DecisionReceipt:
         arguments=checked["arguments"],
         effect_created=checked.get("effect_created"),
         result=checked.get("result", {}),
+        mended=checked.get("mended"),
         model=None if model is None else read_model(model),
         proposal_schema=checked["proposal_schema"],
         idempotency_key=None if key is None else IdempotencyKey(key),

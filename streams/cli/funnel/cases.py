@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 from ticketgate.agents.plural import counted
@@ -17,8 +17,11 @@ from ticketgate.streams.config.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.agents.funnel.catalogue import Catalogue
+    from ticketgate.agents.funnel.tool_formats import Format
     from ticketgate.agents.workbench.funnel.cases import CaseResult, ReadCase
 
+# As agents/funnel/tool_formats.py has them, which --help does not load.
+FORMATS: Final = ("json-schema", "openai", "anthropic", "google")
 # Of the examples, and of cases for which none is named.
 CATALOGUE = "payments"
 
@@ -37,6 +40,12 @@ CATALOGUE = "payments"
     is_flag=True,
     help="Print what is offered to a proposer for the request of each line, with its hash, and run no case.",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="With --offered: as a JSON Schema of the calls, or in a provider's tool format.",
+)
 @click.option("--profile", "as_profile", is_flag=True, help="Print the failure profile of labelled cases.")
 @click.option(
     "--json",
@@ -50,6 +59,7 @@ def command(
     catalogue: str | None,
     lint: bool,
     offered: bool,
+    form: str | None,
     as_profile: bool,
     as_json: bool,
 ) -> int:
@@ -80,8 +90,10 @@ def command(
     source = f"{example}.jsonl" if cases is None else named(cases)
     text = example_text(source) if cases is None else read_text(cases)
     loaded = load_catalogue(catalogue or CATALOGUE)
+    if form is not None and not offered:
+        raise CommandError("--format says how --offered writes; give --offered as well")
     if offered:
-        return _offered(text, source, loaded)
+        return _offered(text, source, loaded, form)
     run = _profile if as_profile else _run
     code = run(_read(text, source), loaded, as_json)
     if code and cases is not None and catalogue is None:
@@ -98,12 +110,12 @@ def _read(text: str, source: str) -> tuple[ReadCase, ...]:
         raise CommandError(str(err)) from err
 
 
-def _offered(text: str, source: str, catalogue: Catalogue) -> int:
+def _offered(text: str, source: str, catalogue: Catalogue, form: str | None) -> int:
     from ticketgate.agents.workbench.funnel.cases import FunnelCaseError
     from ticketgate.agents.workbench.funnel.offering import offers
 
     try:
-        for each in offers(text, source=source, catalogue=catalogue):
+        for each in offers(text, source=source, catalogue=catalogue, form=cast("Format | None", form)):
             print_json(each)
     except FunnelCaseError as err:
         raise CommandError(str(err)) from err

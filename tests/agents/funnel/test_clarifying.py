@@ -53,7 +53,6 @@ def said(found: Judged) -> tuple[str, str]:
     return str(found.verdict.status), str(found.verdict.stage)
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 @pytest.mark.parametrize("tools", [(STRANGE, QUOTE), (STRANGE, STRANGE), (QUOTE, QUOTE), (QUOTE, STRANGE)])
 def test_a_second_disagreement_on_the_tool_asks_the_requester(tools: tuple[str, str]) -> None:
     _, second = judged(tools)
@@ -66,7 +65,6 @@ def test_a_second_disagreement_on_the_tool_asks_the_requester(tools: tuple[str, 
     assert second.command is None
 
 
-@pytest.mark.xfail(strict=True, reason="a finding, mended by the next commit")
 @pytest.mark.parametrize("third", [QUOTE, STRANGE, SCHEDULE])
 def test_the_requester_is_asked_once(third: str) -> None:
     last = judged((STRANGE, QUOTE, third))[-1]
