@@ -27,41 +27,61 @@ from ticketgate.codecs.verdict import Verdict
 from ticketgate.store.clock import redis_now_ms
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
+from ticketgate.store.script import Script
 from ticketgate.store.tokens import GUARD, LaneToken
 from typing_extensions import TypedDict
 
 # The field beside the attempts: counts the writes, so that a write upon an older reading is noticed.
 _REVISION = "revision"
 
-# KEYS[1] the token, then the cases. ARGV[1] the lane's token, ARGV[2] a lifetime in ms, then for each case: the
-# revision that was read, how many attempts follow, and those as number and value. Returns the places, from 1, of the
-# cases that were written to since; if there is one, nothing was written.
-_RECORD = f"""{GUARD}
-local contested, at = {{}}, 3
-for i = 2, #KEYS do
-  if (redis.call('HGET', KEYS[i], '{_REVISION}') or '0') ~= ARGV[at] then table.insert(contested, i - 1) end
-  at = at + 2 + 2 * tonumber(ARGV[at + 1])
+# news: for each case the revision that was read, how many attempts follow, and those as number and value. Returns the
+# places, from 1, of the cases that were written to since; if there is one, nothing was written.
+_RECORD = Script(
+    "record attempts",
+    f"""
+local contested, at = {{}}, 1
+for place, case in ipairs(cases) do
+  if (redis.call('HGET', case, '{_REVISION}') or '0') ~= news[at] then table.insert(contested, place) end
+  at = at + 2 + 2 * tonumber(news[at + 1])
 end
 if #contested > 0 then return contested end
-at = 3
-for i = 2, #KEYS do
-  local count = tonumber(ARGV[at + 1])
-  for j = 1, count do redis.call('HSET', KEYS[i], ARGV[at + 2 * j], ARGV[at + 2 * j + 1]) end
-  redis.call('HINCRBY', KEYS[i], '{_REVISION}', 1)
-  redis.call('PEXPIRE', KEYS[i], ARGV[2])
+at = 1
+for _, case in ipairs(cases) do
+  local count = tonumber(news[at + 1])
+  for j = 1, count do redis.call('HSET', case, news[at + 2 * j], news[at + 2 * j + 1]) end
+  redis.call('HINCRBY', case, '{_REVISION}', 1)
+  redis.call('PEXPIRE', case, lifetime_ms)
   at = at + 2 + 2 * count
 end
 return contested
-"""
+""",
+    after=[GUARD],
+    more_keys="cases",
+    arguments=["lifetime_ms"],
+    more_arguments="news",
+)
 
-# KEYS[1] a case; ARGV[1] an attempt's number, ARGV[2] its value, ARGV[3] what is left of its life in ms. Returns 1 if
-# it was set, 0 if the attempt stands. The case lives as long as its longest-lived attempt.
-_RESTORE = f"""
-if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
-redis.call('HINCRBY', KEYS[1], '{_REVISION}', 1)
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+# left_ms: what is left of the attempt's life. Returns 1 if it was set, 0 if the attempt stands. The case lives as long
+# as its longest-lived attempt.
+_RESTORE = Script(
+    "restore an attempt",
+    f"""
+if redis.call('HSETNX', case, number, value) == 0 then return 0 end
+redis.call('HINCRBY', case, '{_REVISION}', 1)
+if redis.call('PTTL', case) < tonumber(left_ms) then redis.call('PEXPIRE', case, left_ms) end
 return 1
-"""
+""",
+    keys=["case"],
+    arguments=["number", "value", "left_ms"],
+)
+
+# What `_RESTORE` would return.
+_WOULD_RESTORE = Script(
+    "would restore an attempt",
+    "return 1 - redis.call('HEXISTS', case, number)",
+    keys=["case"],
+    arguments=["number"],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +193,20 @@ class AttemptHistory:
         """
         if not news:
             return frozenset()
-        names = [token.name, *(self._name(each.case) for each in news)]
         values: list[str | bytes | int] = []
         for each in news:
             values += [each.revision, len(each.attempts)]
             for attempt in each.attempts:
                 values += [attempt.number, attempt.encode()]
         async with self._redis.pipeline(transaction=False) as pipeline:
-            pipeline.eval(_RECORD, len(names), *names, token.value, self._ttl_ms, *values)
+            _RECORD.queue(
+                pipeline,
+                token=token.name,
+                own_token=token.value,
+                cases=[self._name(each.case) for each in news],
+                news=values,
+                lifetime_ms=self._ttl_ms,
+            )
             # Rare in durability's sense: the claimed mark is raised by now, and would not show that these were lost.
             (contested,) = await self._durability.execute(pipeline, self._keys, is_rare=True)
         return frozenset(news[place - 1].case for place in cast("list[int]", contested))
@@ -208,9 +234,10 @@ async def restore_attempts(
             living += 1
             name, number = keys.attempts(each.case.key, each.case.version), each.attempt.number
             if dry_run:
-                pipeline.eval("return 1 - redis.call('HEXISTS', KEYS[1], ARGV[1])", 1, name, number)
+                _WOULD_RESTORE.queue(pipeline, case=name, number=number)
             else:
-                pipeline.eval(_RESTORE, 1, name, number, each.attempt.encode(), left_ms)
+                value = each.attempt.encode()
+                _RESTORE.queue(pipeline, case=name, number=number, value=value, left_ms=left_ms)
         restored = sum(cast("list[int]", await pipeline.execute())) if living else 0
     return RestoredAttempts(restored, living - restored, len(written) - living)
 

@@ -22,36 +22,49 @@ from ticketgate.store.lane_state.marks import mark_committed, raise_claimed_as
 from ticketgate.store.lane_state.underway import UnderWay, queue_note
 from ticketgate.store.lane_state.voids import Voids
 from ticketgate.store.lane_state.witnesses import Witness, write_as
+from ticketgate.store.script import Script
 from ticketgate.store.server_scripts import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken
 
-# KEYS[1] the token, KEYS[2] the claimed mark, then the claims. ARGV[1] the lane's token, ARGV[2] the mark, ARGV[3] a
-# claim's lifetime in ms, then the values. Returns for each claim the value that stood before, '' for none. The mark is
-# raised here if no key belongs to another record; else there is more to write, and the mark comes after that.
-_CLAIM = f"""{GUARD}{SOUND}
-local found, is_clear = {{}}, true
-for i = 3, #KEYS do
-  local value = ARGV[i + 1]
-  local owner = redis.call('SET', KEYS[i], value, 'NX', 'GET', 'PX', ARGV[3])
+# Returns for each claim the value that stood before, '' for none. The mark is raised here if no key belongs to another
+# record; else there is more to write, and the mark comes after that.
+_CLAIM = Script(
+    "claim",
+    """
+local found, is_clear = {}, true
+for i, claim in ipairs(claims) do
+  local value = values[i]
+  local owner = redis.call('SET', claim, value, 'NX', 'GET', 'PX', lifetime_ms)
   if owner and owner ~= value then is_clear = false end
-  found[i - 2] = owner or ''
+  found[i] = owner or ''
 end
-if is_clear and tonumber(redis.call('GET', KEYS[2]) or '-1') < tonumber(ARGV[2]) then
-  redis.call('SET', KEYS[2], ARGV[2])
+if is_clear and tonumber(redis.call('GET', mark) or '-1') < tonumber(claimed) then
+  redis.call('SET', mark, claimed)
 end
 return found
-"""
+""",
+    after=[GUARD, SOUND],
+    keys=["mark"],
+    more_keys="claims",
+    arguments=["claimed", "lifetime_ms"],
+    more_arguments="values",
+)
 
-# KEYS[1] the token, KEYS[2] a claim; ARGV[1] the lane's token, ARGV[2] the value found void, ARGV[3] the new value,
-# ARGV[4] its lifetime in ms. Returns the value that stands afterwards, so that the loser of a race learns who won.
-_TAKE_OVER = f"""{GUARD}{SOUND}
-local found = redis.call('GET', KEYS[2])
-if found == false or found == ARGV[2] then
-  redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4])
-  return ARGV[3]
+# Returns the value that stands afterwards, so that the loser of a race learns who won.
+_TAKE_OVER = Script(
+    "take over",
+    """
+local found = redis.call('GET', claim)
+if found == false or found == void_value then
+  redis.call('SET', claim, value, 'PX', lifetime_ms)
+  return value
 end
 return found
-"""
+""",
+    after=[GUARD, SOUND],
+    keys=["claim"],
+    arguments=["void_value", "value", "lifetime_ms"],
+)
 
 # Two lanes may both take over what a third left void; each round has one winner, and only a void winner needs another.
 MOST_TAKE_OVERS = 8
@@ -161,15 +174,21 @@ class Claims:
         under_way: UnderWay | None = None,
         witness: Witness | None = None,
     ) -> list[bytes]:
-        names = [self._keys.claim(claim.key) for claim in claims]
-        keys = [token.name, self._keys.claimed(token.topic, token.partition), *names]
-        values = [claim.encode() for claim in claims]
         async with self._redis.pipeline(transaction=False) as pipeline:
             if under_way is not None:
                 queue_note(pipeline, self._keys, token, under_way)
             if witness is not None:
                 write_as(pipeline, token, self._keys, {"claimed": str(witness)})
-            pipeline.eval(_CLAIM, len(keys), *keys, token.value, claimed, self._ttl_ms, *values)
+            _CLAIM.queue(
+                pipeline,
+                token=token.name,
+                own_token=token.value,
+                mark=self._keys.claimed(token.topic, token.partition),
+                claimed=claimed,
+                claims=[self._keys.claim(claim.key) for claim in claims],
+                values=[claim.encode() for claim in claims],
+                lifetime_ms=self._ttl_ms,
+            )
             *_, found = await self._durability.execute(pipeline, self._keys)
             return cast("list[bytes]", found)
 
@@ -184,8 +203,15 @@ class Claims:
             async with self._redis.pipeline(transaction=False) as pipeline:
                 for place, owner in void.items():
                     claim = claims[place]
-                    names = (token.name, self._keys.claim(claim.key))
-                    pipeline.eval(_TAKE_OVER, 2, *names, token.value, owner, claim.encode(), self._ttl_ms)
+                    _TAKE_OVER.queue(
+                        pipeline,
+                        token=token.name,
+                        own_token=token.value,
+                        claim=self._keys.claim(claim.key),
+                        void_value=owner,
+                        value=claim.encode(),
+                        lifetime_ms=self._ttl_ms,
+                    )
                 stand = await self._durability.execute(pipeline, self._keys)
             for place, value in zip(void, stand, strict=True):
                 results[place] = _read(claims[place], cast("bytes", value))

@@ -125,7 +125,7 @@ async def look(redis: Redis, keys: Keys, *, clocks: Clocks) -> Look:
 
 
 async def _run_look(redis: Redis, keys: Keys, *, has_jumped: bool) -> Look:
-    reply = await redis.eval(LOOK, 1, keys.server, int(has_jumped))
+    reply = await LOOK(redis, server=keys.server, has_jumped=int(has_jumped))
     found = [each.decode() for each in cast("list[bytes]", reply)]
     flaws: dict[Kind, str] = {}
     if found[3]:
@@ -138,12 +138,20 @@ async def _run_look(redis: Redis, keys: Keys, *, has_jumped: bool) -> Look:
 async def lock(redis: Redis, keys: Keys, server: ServerId, nonce: str) -> bool:
     """Whether the hand-over to `server` is this caller's now, for HANDOVER_LOCK_MS. Raises `LookAgain`."""
     with look_again():
-        return bool(await redis.eval(LOCK, 2, keys.server, keys.handover, server, nonce, HANDOVER_LOCK_MS))
+        got = await LOCK(
+            redis,
+            server=keys.server,
+            handover=keys.handover,
+            wanted_id=server,
+            nonce=nonce,
+            lifetime_ms=HANDOVER_LOCK_MS,
+        )
+    return bool(got)
 
 
 async def unlock(redis: Redis, keys: Keys, nonce: str) -> None:
     """Let another one try."""
-    await redis.eval(UNLOCK, 1, keys.handover, nonce)
+    await UNLOCK(redis, handover=keys.handover, nonce=nonce)
 
 
 async def stand_on(redis: Redis, keys: Keys, look: Look, nonce: str, *, has_marks: bool = False) -> bool:
@@ -156,8 +164,8 @@ async def begin_rebuild(redis: Redis, keys: Keys, kind: Kind, nonce: str) -> Loo
     """Close all lanes of the namespace to this Redis, until `end_rebuild`, to which what this returns is given."""
     known = f"{REBUILDING}{nonce}"
     other = "ledger" if kind == "claims" else "claims"
-    server = cast("bytes", await redis.eval(BEGIN_REBUILD, 1, keys.server, known, kind, other))
-    return Look(ServerId(server.decode()), known, 0, {})
+    reply = await BEGIN_REBUILD(redis, server=keys.server, new_id=known, kind=kind, other_kind=other)
+    return Look(ServerId(cast("bytes", reply).decode()), known, 0, {})
 
 
 async def note_gaps(redis: Redis, keys: Keys, kind: Kind) -> None:
@@ -183,8 +191,17 @@ async def end_rebuild(redis: Redis, keys: Keys, look: Look, kind: Kind) -> None:
 async def _stand_on(
     redis: Redis, keys: Keys, look: Look, nonce: str, *, rebuilt: str = "", has_marks: bool = False
 ) -> int:
-    arguments = (look.id, nonce, look.known or "", rebuilt, int(has_marks))
-    return int(await redis.eval(STAND_ON, 2, keys.server, keys.handover, *arguments))
+    reply = await STAND_ON(
+        redis,
+        server=keys.server,
+        handover=keys.handover,
+        wanted_id=look.id,
+        nonce=nonce,
+        known_id=look.known or "",
+        rebuilt_kind=rebuilt,
+        has_marks=int(has_marks),
+    )
+    return cast("int", reply)
 
 
 def server_id(info: Mapping[str, object]) -> ServerId:

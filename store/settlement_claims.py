@@ -24,32 +24,45 @@ from ticketgate.store.keys import Keys
 from ticketgate.store.lane_state.marks import raise_claimed_as
 from ticketgate.store.lane_state.voids import Voids
 from ticketgate.store.lane_state.witnesses import Witness, write_as
+from ticketgate.store.script import Script
 from ticketgate.store.server_scripts import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken
 
 _ANEW, _OVER = "anew", "over"
 
-# KEYS[1] the token, KEYS[2] the ticket's claim, KEYS[3] the settlement's. ARGV[1] the lane's token, ARGV[2] what the
-# ticket's claim must be, ARGV[3] the settlement's, ARGV[4] the lifetime of both in ms. Returns what stands for the
-# settlement afterwards; where the ticket's claim is another or gone, that, and nothing of this settlement stands.
-_SETTLE = f"""{GUARD}{SOUND}
-local owner = redis.call('GET', KEYS[3])
-if owner and owner ~= ARGV[3] then return owner end
-local stands = redis.call('GET', KEYS[2])
-if stands ~= ARGV[2] then
-  if owner then redis.call('DEL', KEYS[3]) end
+# ticket: the ticket's claim, and ticket_value what it must be. claim, value: the settlement's. lifetime_ms: of both.
+# Returns what stands for the settlement afterwards; where the ticket's claim is another or gone, that, and nothing of
+# this settlement stands.
+_SETTLE = Script(
+    "settle a ticket",
+    f"""
+local owner = redis.call('GET', claim)
+if owner and owner ~= value then return owner end
+local stands = redis.call('GET', ticket)
+if stands ~= ticket_value then
+  if owner then redis.call('DEL', claim) end
   return stands and '{_ANEW}' or '{_OVER}'
 end
-if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[2], ARGV[4]) end
-redis.call('SET', KEYS[3], ARGV[3], 'PX', ARGV[4])
-return ARGV[3]
-"""
+if redis.call('PTTL', ticket) < tonumber(lifetime_ms) then redis.call('PEXPIRE', ticket, lifetime_ms) end
+redis.call('SET', claim, value, 'PX', lifetime_ms)
+return value
+""",
+    after=[GUARD, SOUND],
+    keys=["ticket", "claim"],
+    arguments=["ticket_value", "value", "lifetime_ms"],
+)
 
-# KEYS[1] the token, KEYS[2] a settlement's claim; ARGV[1] the lane's token, ARGV[2] what is let go if it stands.
-_LET_GO = f"""{GUARD}{SOUND}
-if redis.call('GET', KEYS[2]) == ARGV[2] then redis.call('DEL', KEYS[2]) end
+# value: what is let go if it stands.
+_LET_GO = Script(
+    "let a settlement go",
+    """
+if redis.call('GET', claim) == value then redis.call('DEL', claim) end
 return 0
-"""
+""",
+    after=[GUARD, SOUND],
+    keys=["claim"],
+    arguments=["value"],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +152,16 @@ class SettlementClaims:
             return []
         async with self._redis.pipeline(transaction=False) as pipeline:
             for each in settlings:
-                names = (token.name, self._keys.claim(each.ticket.key), self._keys.claim(each.claim.key))
-                values = (token.value, each.ticket.encode(), each.claim.encode(), self._ttl_ms)
-                pipeline.eval(_SETTLE, len(names), *names, *values)
+                _SETTLE.queue(
+                    pipeline,
+                    token=token.name,
+                    own_token=token.value,
+                    ticket=self._keys.claim(each.ticket.key),
+                    ticket_value=each.ticket.encode(),
+                    claim=self._keys.claim(each.claim.key),
+                    value=each.claim.encode(),
+                    lifetime_ms=self._ttl_ms,
+                )
             found = cast("list[bytes]", await self._durability.execute(pipeline, self._keys, is_rare=True))
         return [_read(each.claim, value.decode()) for each, value in zip(settlings, found, strict=True)]
 
@@ -150,7 +170,8 @@ class SettlementClaims:
             return
         async with self._redis.pipeline(transaction=False) as pipeline:
             for claim, value in claims:
-                pipeline.eval(_LET_GO, 2, token.name, self._keys.claim(claim.key), token.value, value)
+                name = self._keys.claim(claim.key)
+                _LET_GO.queue(pipeline, token=token.name, own_token=token.value, claim=name, value=value)
             await self._durability.execute(pipeline, self._keys, is_rare=True)
 
 

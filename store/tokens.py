@@ -16,15 +16,20 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 from ticketgate.store.keys import Keys
+from ticketgate.store.script import Fragment
 
 _SUPERSEDED = "SUPERSEDED"
 
-GUARD = f"""
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+GUARD = Fragment(
+    f"""
+if redis.call('GET', token) ~= own_token then
   return redis.error_reply('{_SUPERSEDED} this lane is not the one that opened last')
 end
-"""
-"""How each script of a lane begins: KEYS[1] is the token's name, ARGV[1] the lane's own token."""
+""",
+    keys=["token"],
+    arguments=["own_token"],
+)
+"""How each script of a lane begins. token: where the partition's token stands; own_token: the lane's own."""
 
 
 class Superseded(Exception):

@@ -228,3 +228,25 @@ def test_only_one_file_imports_faust() -> None:
     ]
 
     assert importing == [Path("streams/process/app.py")]
+
+
+# A position counted by hand is one that the next change counts wrong.
+POSITIONS = re.compile(r"\b(KEYS|ARGV)\b|\.(eval|evalsha|fcall|script_load|register_script)\(")
+
+
+def test_scripts_read_and_are_called_by_name() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        if POSITIONS.search(path.read_text())
+    }
+
+    assert found == {"store/script.py"}
+
+
+@pytest.mark.parametrize(
+    "line", ["redis.call('GET', KEYS[1])", "unpack(ARGV, 6)", "pipeline.eval(text, 2, *names)"]
+)
+def test_a_position_counted_by_hand_is_found(line: str) -> None:
+    assert POSITIONS.search(line)

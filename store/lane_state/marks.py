@@ -9,38 +9,46 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from ticketgate.store.keys import Keys
 from ticketgate.store.lane_state.underway import queue_note, reading
 from ticketgate.store.lane_state.witnesses import Witness, write_as
+from ticketgate.store.script import Fragment, Script
 from ticketgate.store.server_scripts import SOUND
 from ticketgate.store.tokens import GUARD, LaneToken, superseded
 
-# KEYS[1] a mark, KEYS[2] the server hash; ARGV[1] the mark's least value, ARGV[2] what must stand there, or ''.
-_RAISE = """
-if ARGV[2] ~= '' and redis.call('HGET', KEYS[2], 'id') ~= ARGV[2] then return 0 end
-local found = tonumber(redis.call('GET', KEYS[1]) or '-1')
-if found < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
-return 0
-"""
+RAISE_MARK: Final = Fragment(
+    """
+if tonumber(redis.call('GET', mark) or '-1') < tonumber(least) then redis.call('SET', mark, least) end
+""",
+    keys=["mark"],
+    arguments=["least"],
+)
+"""Raise a mark to at least a value."""
 
-# KEYS[1] the token, KEYS[2] a mark; ARGV[1] the lane's token, ARGV[2] the mark's least value.
-_RAISE_MARK = """
-local found = tonumber(redis.call('GET', KEYS[2]) or '-1')
-if found < tonumber(ARGV[2]) then redis.call('SET', KEYS[2], ARGV[2]) end
-return 0
-"""
-_RAISE_AS = GUARD + _RAISE_MARK
-_RAISE_CLAIMED_AS = GUARD + SOUND + _RAISE_MARK
+# wanted_id: what must stand in the server hash, '' for anything.
+_RAISE_DURING = Fragment(
+    "if wanted_id ~= '' and redis.call('HGET', server, 'id') ~= wanted_id then return 0 end",
+    keys=["server"],
+    arguments=["wanted_id"],
+)
+_RAISE = Script("raise a mark", "return 0", after=[_RAISE_DURING, RAISE_MARK])
+_RAISE_AS = Script("raise a lane's mark", "return 0", after=[GUARD, RAISE_MARK])
+_RAISE_CLAIMED_AS = Script("raise the claimed mark", "return 0", after=[GUARD, SOUND, RAISE_MARK])
 
-# KEYS[1] a mark that may be there; ARGV[1] its greatest value.
-_LOWER = """
-local found = tonumber(redis.call('GET', KEYS[1]) or '-1')
-if found > tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
+_LOWER = Script(
+    "lower a mark",
+    """
+local found = tonumber(redis.call('GET', mark) or '-1')
+if found > tonumber(most) then redis.call('SET', mark, most) end
 return 0
-"""
+""",
+    keys=["mark"],
+    arguments=["most"],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +90,8 @@ async def read_all_marks(
 def raise_claimed_as(pipeline: Pipeline, token: LaneToken, keys: Keys, value: int) -> None:
     """Queue the raising of the claimed mark to at least `value`, by the lane that opened last, on the server that has
     the claims: on another one the mark would vouch for what is not there."""
-    name = keys.claimed(token.topic, token.partition)
-    pipeline.eval(_RAISE_CLAIMED_AS, 2, token.name, name, token.value, value)
+    mark = keys.claimed(token.topic, token.partition)
+    _RAISE_CLAIMED_AS.queue(pipeline, token=token.name, own_token=token.value, mark=mark, least=value)
 
 
 async def mark_committed(
@@ -95,9 +103,8 @@ async def mark_committed(
     `witness`: the last record before it. Raises `Superseded` and redis-py's errors; what was committed stays committed.
     """
     async with redis.pipeline(transaction=False) as pipeline:
-        pipeline.eval(
-            _RAISE_AS, 2, token.name, keys.committed(token.topic, token.partition), token.value, offset
-        )
+        mark = keys.committed(token.topic, token.partition)
+        _RAISE_AS.queue(pipeline, token=token.name, own_token=token.value, mark=mark, least=offset)
         queue_note(pipeline, keys, token, reading(offset))
         if witness is not None:
             write_as(pipeline, token, keys, {"committed": str(witness)})
@@ -112,7 +119,8 @@ async def raise_committed(redis: Redis, keys: Keys, committed: Iterable[tuple[st
     """
     async with redis.pipeline(transaction=False) as pipeline:
         for topic, partition, offset in committed:
-            pipeline.eval(_RAISE, 2, keys.committed(topic, partition), keys.server, offset, "")
+            mark = keys.committed(topic, partition)
+            _RAISE.queue(pipeline, mark=mark, least=offset, server=keys.server, wanted_id="")
         await pipeline.execute()
 
 
@@ -120,12 +128,12 @@ async def raise_marks(redis: Redis, keys: Keys, position: Position, *, during: s
     """Raise a partition's marks to `position`: an operator's, while no lane serves it. during: only while this rebuild
     is the one at work (`servers.Look.known`); one that slept through another has nothing to vouch for."""
     async with redis.pipeline(transaction=True) as pipeline:
-        for name, value in (
+        for mark, value in (
             (keys.claimed(position.topic, position.partition), position.claimed),
             (keys.committed(position.topic, position.partition), position.committed),
         ):
             if value is not None:
-                pipeline.eval(_RAISE, 2, name, keys.server, value, during or "")
+                _RAISE.queue(pipeline, mark=mark, least=value, server=keys.server, wanted_id=during or "")
         await pipeline.execute()
 
 
@@ -136,5 +144,5 @@ async def lower_committed(redis: Redis, keys: Keys, topic: str, partition: int, 
     members, after its offset was set: in between, a lane would refuse, which is the safe side.
     """
     async with redis.pipeline(transaction=False) as pipeline:
-        pipeline.eval(_LOWER, 1, keys.committed(topic, partition), to)
+        _LOWER.queue(pipeline, mark=keys.committed(topic, partition), most=to)
         await pipeline.execute()

@@ -14,7 +14,7 @@ alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import cast
@@ -22,49 +22,72 @@ from typing import cast
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from ticketgate.store.keys import Keys
+from ticketgate.store.script import Script, Value
 from ticketgate.store.tokens import GUARD, LaneToken, superseded
 
-# KEYS[1] the token, KEYS[2] the hash; ARGV[1] the lane's token, ARGV[2] what it does.
-_NOTE = f"""{GUARD}
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+_NOTE = Script(
+    "note what is under way",
+    """
+redis.call('HSET', hash, own_token, doing)
 return 0
-"""
+""",
+    after=[GUARD],
+    keys=["hash"],
+    arguments=["doing"],
+)
 
-# And ARGV[3] the offset to begin at, ARGV[4] how many fields may stay, then tokens to withdraw. What lies before the
-# offset is past. Fields are many where processes die of something else again and again: those that blame a record stay.
+# most: how many fields may stay. withdrawn: tokens to withdraw. What lies before the offset is past. Fields are many
+# where processes die of something else again and again: those that blame a record stay.
 # Returns what others left, flat; what is returned is marked, so that it is counted once.
-_BEGIN = f"""{GUARD}
-for i = 5, #ARGV do redis.call('HDEL', KEYS[2], ARGV[i]) end
-local found, left = redis.call('HGETALL', KEYS[2]), {{}}
-for i = 1, #found, 2 do if found[i] ~= ARGV[1] then
+_BEGIN = Script(
+    "begin a lane",
+    """
+for _, each in ipairs(withdrawn) do redis.call('HDEL', hash, each) end
+local found, left = redis.call('HGETALL', hash), {}
+for i = 1, #found, 2 do if found[i] ~= own_token then
   local stop = tonumber(string.match(found[i + 1], '^%a+ %d+ (%d+)') or '0')
-  local is_surplus = #left >= 2 * tonumber(ARGV[4]) and not string.find(found[i + 1], 'alone', 1, true)
-  if stop <= tonumber(ARGV[3]) or is_surplus then
-    redis.call('HDEL', KEYS[2], found[i])
+  local is_surplus = #left >= 2 * tonumber(most) and not string.find(found[i + 1], 'alone', 1, true)
+  if stop <= tonumber(offset) or is_surplus then
+    redis.call('HDEL', hash, found[i])
   else
     left[#left + 1] = found[i]
     left[#left + 1] = found[i + 1]
     if not string.find(found[i + 1], 'told', 1, true) then
-      redis.call('HSET', KEYS[2], found[i], found[i + 1] .. ' told')
+      redis.call('HSET', hash, found[i], found[i + 1] .. ' told')
     end
   end
 end end
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+redis.call('HSET', hash, own_token, doing)
 return left
-"""
+""",
+    after=[GUARD],
+    keys=["hash"],
+    arguments=["doing", "offset", "most"],
+    more_arguments="withdrawn",
+)
 
-# KEYS as above, ARGV[1] the lane's token, then tokens of others.
-_FORGET = f"""{GUARD}
-for i = 2, #ARGV do redis.call('HDEL', KEYS[2], ARGV[i]) end
+_FORGET = Script(
+    "forget what others left",
+    """
+for _, each in ipairs(others) do redis.call('HDEL', hash, each) end
 return 0
-"""
+""",
+    after=[GUARD],
+    keys=["hash"],
+    more_arguments="others",
+)
 
 # The token goes with what it wrote: a script of it that is still on its way must not bring that back.
-_WITHDRAW = """
-redis.call('HDEL', KEYS[2], ARGV[1])
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+_WITHDRAW = Script(
+    "withdraw a lane",
+    """
+redis.call('HDEL', hash, own_token)
+if redis.call('GET', token) == own_token then redis.call('DEL', token) end
 return 0
-"""
+""",
+    keys=["token", "hash"],
+    arguments=["own_token"],
+)
 
 # Beyond what one partition's deaths can need: two or three for each thing that a lane does.
 MOST_LEFT = 64
@@ -117,8 +140,7 @@ def reading(offset: int) -> UnderWay:
 
 def queue_note(pipeline: Pipeline, keys: Keys, token: LaneToken, under_way: UnderWay) -> None:
     """Queue the note of what the lane does from now on, before the scripts that it rides with; it replies 0."""
-    names = (token.name, keys.under_way(token.topic, token.partition))
-    pipeline.eval(_NOTE, 2, *names, token.value, under_way.encode())
+    _NOTE.queue(pipeline, **_named(keys, token), doing=under_way.encode())
 
 
 class UnderWays:
@@ -136,7 +158,9 @@ class UnderWays:
         own = [each.value for each in self._to_withdraw.values() if each.name == token.name]
         found = cast(
             "list[bytes]",
-            await self._run(_BEGIN, token, reading(offset).encode(), offset, MOST_LEFT, *own),
+            await self._run(
+                _BEGIN, token, doing=reading(offset).encode(), offset=offset, most=MOST_LEFT, withdrawn=own
+            ),
         )
         for value in own:
             self._to_withdraw.pop(value, None)
@@ -152,11 +176,11 @@ class UnderWays:
 
     async def note(self, token: LaneToken, under_way: UnderWay) -> None:
         """The lane does this from now on."""
-        await self._run(_NOTE, token, under_way.encode())
+        await self._run(_NOTE, token, doing=under_way.encode())
 
     async def forget(self, token: LaneToken, tokens: Collection[str]) -> None:
         """The lane is past what these left."""
-        await self._run(_FORGET, token, *tokens)
+        await self._run(_FORGET, token, others=list(tokens))
 
     async def withdraw(self, token: LaneToken) -> None:
         """The lane lives and has nothing under way any more; its token is no longer good for anything.
@@ -173,14 +197,18 @@ class UnderWays:
             await self._withdraw(token)
 
     async def _withdraw(self, token: LaneToken) -> None:
-        names = (token.name, self._keys.under_way(token.topic, token.partition))
-        await self._redis.eval(_WITHDRAW, 2, *names, token.value)
+        await _WITHDRAW(self._redis, **_named(self._keys, token))
         self._to_withdraw.pop(token.value, None)
 
-    async def _run(self, script: str, token: LaneToken, *arguments: str | int) -> object:
-        names = (token.name, self._keys.under_way(token.topic, token.partition))
+    async def _run(self, script: Script, token: LaneToken, **given: Value | Sequence[Value]) -> object:
         with superseded():
-            return await self._redis.eval(script, 2, *names, token.value, *arguments)
+            return await script(self._redis, **_named(self._keys, token), **given)
+
+
+def _named(keys: Keys, token: LaneToken) -> dict[str, str]:
+    """What all scripts of a lane's notes read."""
+    hash_name = keys.under_way(token.topic, token.partition)
+    return {"token": token.name, "own_token": token.value, "hash": hash_name}
 
 
 def _read(token: bytes, value: bytes) -> Left | None:

@@ -10,20 +10,26 @@ from redis.asyncio import Redis
 from ticketgate.codecs.records.identity import Coordinate
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
+from ticketgate.store.script import Script
 from ticketgate.store.tokens import GUARD, LaneToken
 
-# KEYS[1] the token, KEYS[2] the journal; ARGV[1] the lane's token, ARGV[2] and ARGV[3] a range. A range that stands is
-# never shortened: what was passed over stays passed over.
-_JOURNAL = f"""{GUARD}
-local first, stop = tonumber(ARGV[2]), tonumber(ARGV[3])
-local ranges = redis.call('HGETALL', KEYS[2])
+# A range that stands is never shortened: what was passed over stays passed over.
+_JOURNAL = Script(
+    "journal a void",
+    """
+local before = tonumber(stop)
+local ranges = redis.call('HGETALL', journal)
 for i = 1, #ranges, 2 do
-  if tonumber(ranges[i]) >= stop then redis.call('HDEL', KEYS[2], ranges[i]) end
+  if tonumber(ranges[i]) >= before then redis.call('HDEL', journal, ranges[i]) end
 end
-local found = tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or '-1')
-if first < stop and found < stop then redis.call('HSET', KEYS[2], ARGV[2], ARGV[3]) end
+local found = tonumber(redis.call('HGET', journal, start) or '-1')
+if tonumber(start) < before and found < before then redis.call('HSET', journal, start, stop) end
 return 0
-"""
+""",
+    after=[GUARD],
+    keys=["journal"],
+    arguments=["start", "stop"],
+)
 
 
 class Voids:
@@ -43,9 +49,15 @@ class Voids:
         """
         if self._durability is None:
             raise RuntimeError("these voids are to be read only")
-        names = (token.name, self._keys.void(token.topic, token.partition))
         async with self._redis.pipeline(transaction=False) as pipeline:
-            pipeline.eval(_JOURNAL, 2, *names, token.value, offsets.start, offsets.stop)
+            _JOURNAL.queue(
+                pipeline,
+                token=token.name,
+                own_token=token.value,
+                journal=self._keys.void(token.topic, token.partition),
+                start=offsets.start,
+                stop=offsets.stop,
+            )
             await self._durability.execute(pipeline, self._keys, is_rare=bool(offsets))
 
     async def ranges(self, topic: str, partition: int) -> tuple[range, ...]:

@@ -15,13 +15,20 @@ from typing import Any, Protocol
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from ticketgate.store.keys import Keys
+from ticketgate.store.script import Script
 from ticketgate.store.tokens import GUARD, LaneToken, superseded
 
-# KEYS[1] the token, KEYS[2] the witnesses; ARGV[1] the lane's token, then fields and values.
-_WRITE = f"""{GUARD}
-for i = 2, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
+# fields: their names and values by turns.
+_WRITE = Script(
+    "write witnesses",
+    """
+for i = 1, #fields, 2 do redis.call('HSET', witnesses, fields[i], fields[i + 1]) end
 return 0
-"""
+""",
+    after=[GUARD],
+    keys=["witnesses"],
+    more_arguments="fields",
+)
 
 # 64 bits: that another record of the same offset has the same is no accident.
 DIGEST_CHARS = 16
@@ -101,8 +108,13 @@ async def read_witnesses(redis: Redis, keys: Keys, topic: str, partition: int) -
 
 def write_as(pipeline: Pipeline, token: LaneToken, keys: Keys, fields: dict[str, str]) -> None:
     """Queue the writing of some of `topic`, `claimed` and `committed`, by the lane that opened last and no other."""
-    arguments = [part for field in fields.items() for part in field]
-    pipeline.eval(_WRITE, 2, token.name, keys.witness(token.topic, token.partition), token.value, *arguments)
+    _WRITE.queue(
+        pipeline,
+        token=token.name,
+        own_token=token.value,
+        witnesses=keys.witness(token.topic, token.partition),
+        fields=[part for field in fields.items() for part in field],
+    )
 
 
 async def write_witnesses(redis: Redis, keys: Keys, token: LaneToken, fields: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ dispatch topic, raised with each batch, that show a ledger which was lost (marks
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import cast
 
@@ -34,9 +34,19 @@ from ticketgate.store.ledger.entries import (
     is_open,
 )
 from ticketgate.store.ledger.entry_fields import EntryUnreadable, read_reply, write_known, write_order
-from ticketgate.store.ledger.scripts import BEGIN_SEND, HELD, HOLD, NOW, PREPARE, SETTLE, TAKE_DUE, TELL
-from ticketgate.store.server_scripts import SOUND, WHOLE
-from ticketgate.store.tokens import GUARD, LaneToken
+from ticketgate.store.ledger.scripts import (
+    BEGIN_SEND,
+    HELD,
+    HOLD,
+    PREPARE,
+    READ,
+    SETTLE,
+    TAKE_DUE,
+    TELL,
+    Step,
+)
+from ticketgate.store.script import Value
+from ticketgate.store.tokens import LaneToken
 
 log = logging.getLogger(__name__)
 
@@ -67,14 +77,16 @@ class Ledger:
 
         Without a token no mark is raised: it is for tests and for `ticketgate funnel`.
         """
-        mark = "" if token is None else self._keys.claimed(token.topic, token.partition)
-        names = [mark or self._keys.effects_open]
-        arguments: list[str | bytes | int] = [claimed if mark else ""]
-        for order in orders:
-            names.append(self._keys.effect(order.command.key))
-            arguments += [order.command.content, write_order(order)]
-        arguments.append(self._ttl_ms)
-        replies = cast("list[list[bytes]]", await self._run(PREPARE, names, arguments, token))
+        given: dict[str, Value | Sequence[Value]] = {
+            "effects": [self._keys.effect(order.command.key) for order in orders],
+            "orders": [part for order in orders for part in (order.command.content, write_order(order))],
+            "lifetime_ms": self._ttl_ms,
+        }
+        if token is None:
+            given["due"] = self._keys.effects_open
+        else:
+            given |= {"mark": self._keys.claimed(token.topic, token.partition), "least": claimed}
+        replies = cast("list[list[bytes]]", await self._run(PREPARE, token, given))
         return tuple(_found(order, reply) for order, reply in zip(orders, replies, strict=True))
 
     async def begin_send(
@@ -84,7 +96,12 @@ class Ledger:
         check_send(entry)
         known = write_known(Settlement(state=EffectState.UNKNOWN, verdict=verdict))
         # No mark would miss it, and without it the effect would be sent again.
-        return await self._step(BEGIN_SEND, entry, [known, _ms(read_back_in_s)], token, is_rare=True)
+        given: dict[str, Value] = {
+            "open": self._keys.effects_since,
+            "known_json": known,
+            "look_in_ms": _ms(read_back_in_s),
+        }
+        return await self._step(BEGIN_SEND, entry, token, given, is_rare=True)
 
     async def settle(
         self, entry: Entry, settlement: Settlement, *, token: LaneToken | None, read_back_in_s: float
@@ -92,34 +109,42 @@ class Ledger:
         """Write what is known now. Without a token it stays to be told (`tell`). Raises ValueError where there is no
         such transition."""
         check_settle(entry, settlement)
-        arguments: list[str | bytes | int] = [
-            write_known(settlement),
-            _ms(read_back_in_s),
-            settlement.state,
-            int(is_open(settlement.state, settlement.settled_by)),
-            int(token is not None),
-            self._ttl_ms,
-        ]
+        given: dict[str, Value] = {
+            "open": self._keys.effects_since,
+            "known_json": write_known(settlement),
+            "look_in_ms": _ms(read_back_in_s),
+            "new_state": settlement.state,
+            "is_open": int(is_open(settlement.state, settlement.settled_by)),
+            "is_told": int(token is not None),
+            "lifetime_ms": self._ttl_ms,
+        }
         # Lost, it is read back again; but what a person said would be lost for good.
         is_rare = settlement.settled_by is not None
-        return await self._step(SETTLE, entry, arguments, token, is_rare=is_rare)
+        return await self._step(SETTLE, entry, token, given, is_rare=is_rare)
 
     async def tell(self, entry: Entry) -> None:
         """The receipt of this entry is announced; an entry that has moved on is left alone."""
-        await self._step(TELL, entry, [int(entry.is_open), self._ttl_ms], None)
+        given = {"is_open": int(entry.is_open), "lifetime_ms": self._ttl_ms}
+        await self._step(TELL, entry, None, given)
 
     async def hold(self, entry: Entry, *, token: LaneToken | None) -> None:
         """Leave an open effect to a person: it stays open, and is not due any more; one that has moved on is left
         alone."""
         if entry.is_open:
-            await self._step(HOLD, entry, [], token)
+            await self._step(HOLD, entry, token, {})
 
     async def take_due(self, limit: int) -> tuple[Entry, ...]:
         """What is due, the longest due first; each is due again after a back-off, unless it is settled till then. What
         cannot be read is logged, and keeps nothing else waiting."""
-        names = (self._keys.effects_open, self._keys.effects_since)
-        pauses = (_ms(BACK_OFF_FIRST.total_seconds()), _ms(BACK_OFF_MOST.total_seconds()))
-        reply = await self._redis.eval(NOW + TAKE_DUE, 2, *names, self._keys.effect(""), limit, *pauses)
+        reply = await TAKE_DUE(
+            self._redis,
+            due=self._keys.effects_open,
+            open=self._keys.effects_since,
+            prefix=self._keys.effect(""),
+            most=limit,
+            first_pause_ms=_ms(BACK_OFF_FIRST.total_seconds()),
+            longest_pause_ms=_ms(BACK_OFF_MOST.total_seconds()),
+        )
         entries, unreadable = _parted(reply)
         for each in unreadable:
             log.error("%s", each)
@@ -127,7 +152,7 @@ class Ledger:
 
     async def read(self, key: str) -> Entry | None:
         """The entry of a key."""
-        reply = await self._redis.eval(NOW + "return entry(KEYS[1])", 1, self._keys.effect(key))
+        reply = await READ(self._redis, effect=self._keys.effect(key))
         return read_reply(key, cast("list[bytes]", reply))
 
     async def held(self, limit: int) -> tuple[Entry, ...]:
@@ -136,8 +161,8 @@ class Ledger:
 
     async def listed(self, limit: int) -> tuple[tuple[Entry, ...], tuple[EntryUnreadable, ...]]:
         """The oldest `limit` that are open: those that can be read, and those that cannot."""
-        names = (self._keys.effects_since, self._keys.effect(""))
-        return _parted(await self._redis.eval(NOW + HELD, 2, *names, limit))
+        prefix = self._keys.effect("")
+        return _parted(await HELD(self._redis, open=self._keys.effects_since, prefix=prefix, most=limit))
 
     async def count_open(self) -> Open:
         """How much is open, and since when."""
@@ -155,35 +180,39 @@ class Ledger:
 
     async def _step(
         self,
-        script: str,
+        step: Step,
         entry: Entry,
-        arguments: Sequence[str | bytes | int],
         token: LaneToken | None,
+        given: Mapping[str, Value],
         *,
         is_rare: bool = False,
     ) -> Entry | Moved:
-        names = [self._keys.effect(entry.key), self._keys.effects_open, self._keys.effects_since]
-        given = [str(entry.state), entry.sequence, entry.key, *arguments]
-        reply = await self._run(script, names, given, token, is_rare=is_rare)
+        named: dict[str, Value] = {
+            "effect": self._keys.effect(entry.key),
+            "due": self._keys.effects_open,
+            "effect_key": entry.key,
+            "seen_state": entry.state,
+            "seen_sequence": entry.sequence,
+        }
+        reply = await self._run(step, token, {**named, **given}, is_rare=is_rare)
         is_so, written = cast("tuple[bytes, list[bytes]]", reply)
         stands = read_reply(entry.key, written)
         return stands if is_so == b"1" and stands is not None else Moved(stands)
 
     async def _run(
         self,
-        script: str,
-        names: Sequence[str],
-        arguments: Sequence[str | bytes | int],
+        step: Step,
         token: LaneToken | None,
+        given: Mapping[str, Value | Sequence[Value]],
         *,
         is_rare: bool = False,
     ) -> object:
         """Run one step, guarded by a lane's token if there is one, and wait until it is on the disks it must be on."""
-        guard = WHOLE if token is None else GUARD + SOUND
-        first = self._keys.effects_open if token is None else token.name
-        value = "" if token is None else token.value
         async with self._redis.pipeline(transaction=False) as pipeline:
-            pipeline.eval(guard + NOW + script, len(names) + 1, first, *names, value, *arguments)
+            if token is None:
+                step.outside.queue(pipeline, **given)
+            else:
+                step.in_lane.queue(pipeline, token=token.name, own_token=token.value, **given)
             (reply,) = await self._durability.execute(pipeline, self._keys, is_rare=is_rare)
         return reply
 

@@ -19,6 +19,8 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.keys import Keys
 from ticketgate.store.ledger.entries import Command, Order, Settlement, is_open
 from ticketgate.store.ledger.entry_fields import write_known, write_order
+from ticketgate.store.ledger.scripts import NOW
+from ticketgate.store.script import Script
 
 # A lost ledger went some steps further than its receipts, and one of those steps may still be on its way to them, also
 # from before an earlier rebuild. It must not count as newer than what is done from here on: the steps of what is open
@@ -32,29 +34,34 @@ NOBODY_KNOWS: Final = Verdict(
     "held until reading back settles it; nothing is sent again",
 )
 
-# KEYS[1] the effect, KEYS[2] what to look at again, KEYS[3] what is open. ARGV[1] the effect's key, ARGV[2] whether it
-# is open, ARGV[3] its lifetime in ms from ARGV[4] on, ARGV[4] ms of its last receipt, then names and values of fields.
-# Returns 0 where an entry stands, 1 where it was restored, 2 where its time is over.
-_RESTORE = """
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+# due: what to look at again. open: what is open. effect_key: the effect's name in these two. receipt_ms: when its last
+# receipt was written, from which its lifetime counts. fields: their names and values by turns. Returns 0 where an entry
+# stands, 1 where it was restored, 2 where its time is over.
+_RESTORE = Script(
+    "restore an effect",
+    """
+if redis.call('EXISTS', effect) == 1 then return 0 end
 -- A receipt from a clock that ran ahead must not outlive an entry.
-local left = math.min(tonumber(ARGV[3]), tonumber(ARGV[3]) - (now - tonumber(ARGV[4])))
-if ARGV[2] == '0' and left <= 0 then return 2 end
-if ARGV[5] == 'dry' then return 1 end
-redis.call('HSET', KEYS[1], unpack(ARGV, 6))
-redis.call('HSET', KEYS[1], 'at', ARGV[4])
-if ARGV[2] == '1' then
-  local sequence = tonumber(redis.call('HGET', KEYS[1], 'sequence'))
-  redis.call('HSET', KEYS[1], 'sent', now, 'sequence', string.format('%.0f', math.max(sequence, now)))
-  redis.call('ZADD', KEYS[2], now, ARGV[1])
-  redis.call('ZADD', KEYS[3], 'NX', math.min(now, tonumber(ARGV[4])), ARGV[1])
+local left = math.min(tonumber(lifetime_ms), tonumber(lifetime_ms) - (now - tonumber(receipt_ms)))
+if is_open == '0' and left <= 0 then return 2 end
+if is_dry_run == '1' then return 1 end
+redis.call('HSET', effect, unpack(fields))
+redis.call('HSET', effect, 'at', receipt_ms)
+if is_open == '1' then
+  local sequence = tonumber(redis.call('HGET', effect, 'sequence'))
+  redis.call('HSET', effect, 'sent', now, 'sequence', string.format('%.0f', math.max(sequence, now)))
+  redis.call('ZADD', due, now, effect_key)
+  redis.call('ZADD', open, 'NX', math.min(now, tonumber(receipt_ms)), effect_key)
 else
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', left))
+  redis.call('PEXPIRE', effect, string.format('%.0f', left))
 end
 return 1
-"""
+""",
+    after=[NOW],
+    keys=["effect", "due", "open"],
+    arguments=["effect_key", "is_open", "lifetime_ms", "receipt_ms", "is_dry_run"],
+    more_arguments="fields",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +110,18 @@ async def restore(
     async with redis.pipeline(transaction=False) as pipeline:
         for each in remembered:
             key = each.receipt.idempotency_key
-            names = (keys.effect(key), keys.effects_open, keys.effects_since)
-            open_now = int(is_still_open(each.receipt))
-            given = (key, open_now, ttl_ms, each.at_ms, "dry" if dry_run else "", *_fields(each))
-            pipeline.eval(_RESTORE, len(names), *names, *given)
+            _RESTORE.queue(
+                pipeline,
+                effect=keys.effect(key),
+                due=keys.effects_open,
+                open=keys.effects_since,
+                effect_key=key,
+                is_open=int(is_still_open(each.receipt)),
+                lifetime_ms=ttl_ms,
+                receipt_ms=each.at_ms,
+                is_dry_run=int(dry_run),
+                fields=_fields(each),
+            )
         outcomes = cast("list[int]", await pipeline.execute())
     return RestoredEffects(
         restored=outcomes.count(1),

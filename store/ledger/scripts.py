@@ -2,141 +2,214 @@
 
 from __future__ import annotations
 
-# Redis' time in ms; and an entry as the scripts return it: the time, then the hash, flat.
-NOW = """
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ticketgate.store.lane_state.marks import RAISE_MARK
+from ticketgate.store.script import Fragment, Script
+from ticketgate.store.server_scripts import SOUND, WHOLE
+from ticketgate.store.tokens import GUARD
+
+NOW: Final = Fragment(
+    """
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+"""
+)
+"""Redis' time in ms."""
+
+
+# An entry as the scripts return it: the time, then the hash, flat.
+_ENTRY = Fragment(
+    """
 local function entry(name)
   local found = redis.call('HGETALL', name)
   table.insert(found, 1, string.format('%.0f', now))
   return found
 end
 """
+)
 
 
-# KEYS[1] the token, KEYS[2] the claimed mark, then the effects. ARGV[1] the lane's token, ARGV[2] the mark, then for
-# each effect its content and its order, and last the lifetime in ms of what is prepared. Returns the entries as they
-# stand. The mark comes last of all. What was rejected before anything was sent leaves its key to another order
-# (`entries.is_free`). What is prepared lives for as long as its record can be read, from when a lane last took it up.
-PREPARE = """
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step, by a lane under its token and by nobody's lane: a person or the reconciler. They read the same names,
+    but for the token's."""
+
+    in_lane: Script
+    outside: Script
+
+
+# What was rejected before anything was sent leaves its key to another order (`entries.is_free`). What is prepared lives
+# for as long as its record can be read, from when a lane last took it up.
+_BIND = """
 local found = {}
-for i = 3, #KEYS do
-  local stands = redis.call('HMGET', KEYS[i], 'state', 'sends', 'order')
-  local is_free = stands[1] == 'rejected' and stands[2] == '0' and stands[3] ~= ARGV[2 * i - 2]
+for i, effect in ipairs(effects) do
+  local content, order = orders[2 * i - 1], orders[2 * i]
+  local stands = redis.call('HMGET', effect, 'state', 'sends', 'order')
+  local is_free = stands[1] == 'rejected' and stands[2] == '0' and stands[3] ~= order
   if not stands[1] or is_free then
-    redis.call('HSET', KEYS[i], 'content', ARGV[2 * i - 3], 'order', ARGV[2 * i - 2],
+    redis.call('HSET', effect, 'content', content, 'order', order,
       'state', 'prepared', 'sends', 0, 'at', now, 'told', 1)
-    redis.call('HINCRBY', KEYS[i], 'sequence', 1)
-    redis.call('HDEL', KEYS[i], 'known', 'restored')
+    redis.call('HINCRBY', effect, 'sequence', 1)
+    redis.call('HDEL', effect, 'known', 'restored')
     stands[1] = 'prepared'
   end
-  if stands[1] == 'prepared' then redis.call('PEXPIRE', KEYS[i], ARGV[#ARGV]) end
-  found[i - 2] = entry(KEYS[i])
+  if stands[1] == 'prepared' then redis.call('PEXPIRE', effect, lifetime_ms) end
+  found[i] = entry(effect)
 end
-if ARGV[2] ~= '' and tonumber(redis.call('GET', KEYS[2]) or '-1') < tonumber(ARGV[2]) then
-  redis.call('SET', KEYS[2], ARGV[2])
-end
-return found
 """
 
-
-# KEYS[1] the token, KEYS[2] the effect, KEYS[3] what to look at again, KEYS[4] what is open. ARGV[1] the lane's token,
-# ARGV[2] and ARGV[3] the state and the sequence seen, ARGV[4] the effect's key, ARGV[5] what is known, ARGV[6] ms until
-# it is looked at. Returns whether it was so, and the entry.
-COMPARE = """
-local stands = redis.call('HMGET', KEYS[2], 'state', 'sequence')
-if stands[1] ~= ARGV[2] or stands[2] ~= ARGV[3] then return {'0', entry(KEYS[2])} end
-"""
-
-
-BEGIN_SEND = (
-    COMPARE
-    + """
-redis.call('HSET', KEYS[2], 'state', 'unknown', 'known', ARGV[5], 'at', now, 'sent', now, 'reads', 0, 'told', 1)
-redis.call('HINCRBY', KEYS[2], 'sequence', 1)
-redis.call('HINCRBY', KEYS[2], 'sends', 1)
-redis.call('PERSIST', KEYS[2])
-redis.call('ZADD', KEYS[3], now + tonumber(ARGV[6]), ARGV[4])
-redis.call('ZADD', KEYS[4], 'NX', now, ARGV[4])
-return {'1', entry(KEYS[2])}
-"""
+# orders: each effect's content and order by turns. Returns the entries as they stand. In a lane the claimed mark is
+# raised, last of all.
+PREPARE: Final = Step(
+    in_lane=Script(
+        "prepare effects",
+        f"{_BIND}{RAISE_MARK.text}return found",
+        after=[GUARD, SOUND, NOW, _ENTRY],
+        keys=RAISE_MARK.keys,
+        more_keys="effects",
+        arguments=["lifetime_ms", *RAISE_MARK.arguments],
+        more_arguments="orders",
+    ),
+    outside=Script(
+        "prepare effects outside a lane",
+        f"{_BIND}return found",
+        after=[WHOLE, NOW, _ENTRY],
+        more_keys="effects",
+        arguments=["lifetime_ms"],
+        more_arguments="orders",
+    ),
 )
 
 
-# And ARGV[7] the new state, ARGV[8] whether it is open, ARGV[9] whether it is told, ARGV[10] the lifetime in ms of what
-# is neither to be looked at nor to be told.
-SETTLE = (
-    COMPARE
-    + """
-redis.call('HSET', KEYS[2], 'state', ARGV[7], 'known', ARGV[5], 'at', now, 'told', ARGV[9])
-redis.call('HINCRBY', KEYS[2], 'sequence', 1)
-if ARGV[8] == '1' then
-  redis.call('ZADD', KEYS[4], 'NX', now, ARGV[4])
+# A step is taken only from the state and the sequence that its caller saw. It returns whether it was so, and the entry.
+_COMPARE = Fragment(
+    """
+local stands = redis.call('HMGET', effect, 'state', 'sequence')
+if stands[1] ~= seen_state or stands[2] ~= seen_sequence then return {'0', entry(effect)} end
+""",
+    keys=["effect"],
+    arguments=["seen_state", "seen_sequence"],
+)
+
+
+def _step(name: str, text: str, *, keys: Sequence[str], arguments: Sequence[str]) -> Step:
+    text = f"{text}return {{'1', entry(effect)}}"
+    rest = [NOW, _ENTRY, _COMPARE]
+    return Step(
+        in_lane=Script(name, text, after=[GUARD, SOUND, *rest], keys=keys, arguments=arguments),
+        outside=Script(f"{name} outside a lane", text, after=[WHOLE, *rest], keys=keys, arguments=arguments),
+    )
+
+
+# due: what to look at again, by the ms when. open: what is open, by the ms since when. effect_key: the effect's name in
+# these two. known_json: the field of that name. look_in_ms: until it is looked at.
+BEGIN_SEND: Final = _step(
+    "begin to send an effect",
+    """
+redis.call('HSET', effect, 'state', 'unknown', 'known', known_json, 'at', now, 'sent', now, 'reads', 0, 'told', 1)
+redis.call('HINCRBY', effect, 'sequence', 1)
+redis.call('HINCRBY', effect, 'sends', 1)
+redis.call('PERSIST', effect)
+redis.call('ZADD', due, now + tonumber(look_in_ms), effect_key)
+redis.call('ZADD', open, 'NX', now, effect_key)
+""",
+    keys=["due", "open"],
+    arguments=["effect_key", "known_json", "look_in_ms"],
+)
+
+
+# is_open, is_told: of the new state, 0 or 1. lifetime_ms: of what is neither to be looked at nor to be told.
+SETTLE: Final = _step(
+    "settle an effect",
+    """
+redis.call('HSET', effect, 'state', new_state, 'known', known_json, 'at', now, 'told', is_told)
+redis.call('HINCRBY', effect, 'sequence', 1)
+if is_open == '1' then
+  redis.call('ZADD', open, 'NX', now, effect_key)
 else
-  redis.call('ZREM', KEYS[4], ARGV[4])
+  redis.call('ZREM', open, effect_key)
 end
-if ARGV[8] == '1' or ARGV[9] == '0' then
-  redis.call('ZADD', KEYS[3], now + tonumber(ARGV[6]), ARGV[4])
-  redis.call('PERSIST', KEYS[2])
+if is_open == '1' or is_told == '0' then
+  redis.call('ZADD', due, now + tonumber(look_in_ms), effect_key)
+  redis.call('PERSIST', effect)
 else
-  redis.call('ZREM', KEYS[3], ARGV[4])
-  redis.call('PEXPIRE', KEYS[2], ARGV[10])
+  redis.call('ZREM', due, effect_key)
+  redis.call('PEXPIRE', effect, lifetime_ms)
 end
-return {'1', entry(KEYS[2])}
-"""
+""",
+    keys=["due", "open"],
+    arguments=["effect_key", "known_json", "look_in_ms", "new_state", "is_open", "is_told", "lifetime_ms"],
 )
 
 
-# KEYS and ARGV[1] to ARGV[4] as above, ARGV[5] whether the entry is open, ARGV[6] the lifetime in ms.
-TELL = (
-    COMPARE
-    + """
-redis.call('HSET', KEYS[2], 'told', 1)
-if ARGV[5] == '0' then
-  redis.call('ZREM', KEYS[3], ARGV[4])
-  redis.call('PEXPIRE', KEYS[2], ARGV[6])
+TELL: Final = _step(
+    "tell of an effect",
+    """
+redis.call('HSET', effect, 'told', 1)
+if is_open == '0' then
+  redis.call('ZREM', due, effect_key)
+  redis.call('PEXPIRE', effect, lifetime_ms)
 end
-return {'1', entry(KEYS[2])}
-"""
+""",
+    keys=["due"],
+    arguments=["effect_key", "is_open", "lifetime_ms"],
 )
 
 
-HOLD = (
-    COMPARE
-    + """
-redis.call('ZREM', KEYS[3], ARGV[4])
-return {'1', entry(KEYS[2])}
-"""
+HOLD: Final = _step(
+    "hold an effect",
+    """
+redis.call('ZREM', due, effect_key)
+""",
+    keys=["due"],
+    arguments=["effect_key"],
 )
 
 
-# KEYS[1] what to look at again, KEYS[2] what is open. ARGV[1] what an effect's name begins with, ARGV[2] how many at
-# most, ARGV[3] and ARGV[4] the first and the longest pause in ms. Returns keys and entries by turns.
-TAKE_DUE = """
+# prefix: what an effect's name begins with. Returns keys and entries by turns.
+TAKE_DUE: Final = Script(
+    "take effects that are due",
+    """
 local found = {}
-for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[2])) do
-  local name = ARGV[1] .. key
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, most)) do
+  local name = prefix .. key
   if redis.call('EXISTS', name) == 0 then
-    redis.call('ZREM', KEYS[1], key)
-    redis.call('ZREM', KEYS[2], key)
+    redis.call('ZREM', due, key)
+    redis.call('ZREM', open, key)
   else
     local reads = redis.call('HINCRBY', name, 'reads', 1)
-    local pause = math.min(tonumber(ARGV[4]), tonumber(ARGV[3]) * 2 ^ math.min(reads - 1, 30))
-    redis.call('ZADD', KEYS[1], now + pause, key)
+    local pause = math.min(tonumber(longest_pause_ms), tonumber(first_pause_ms) * 2 ^ math.min(reads - 1, 30))
+    redis.call('ZADD', due, now + pause, key)
     found[#found + 1] = key
     found[#found + 1] = entry(name)
   end
 end
 return found
-"""
+""",
+    after=[NOW, _ENTRY],
+    keys=["due", "open"],
+    arguments=["prefix", "most", "first_pause_ms", "longest_pause_ms"],
+)
 
 
-# KEYS[1] what is open, KEYS[2] what an effect's name begins with; ARGV[1] how many at most. As above.
-HELD = """
+# As above.
+HELD: Final = Script(
+    "list open effects",
+    """
 local found = {}
-for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[1]) - 1)) do
+for _, key in ipairs(redis.call('ZRANGE', open, 0, tonumber(most) - 1)) do
   found[#found + 1] = key
-  found[#found + 1] = entry(KEYS[2] .. key)
+  found[#found + 1] = entry(prefix .. key)
 end
 return found
-"""
+""",
+    after=[NOW, _ENTRY],
+    keys=["open"],
+    arguments=["prefix", "most"],
+)
+
+
+READ: Final = Script("read an effect", "return entry(effect)", after=[NOW, _ENTRY], keys=["effect"])

@@ -31,12 +31,18 @@ from ticketgate.agents.effects.port import (
 )
 from ticketgate.codecs.values.strict import JsonValue, decode, encode
 from ticketgate.store.connect import connect
+from ticketgate.store.script import Script
 
-# KEYS[1] the hash; ARGV[1] the effect's key, ARGV[2] the effect. Returns what stands afterwards.
-_EXECUTE = """
-redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
-return redis.call('HGET', KEYS[1], ARGV[1])
-"""
+# Returns what stands afterwards.
+_EXECUTE = Script(
+    "execute an effect",
+    """
+redis.call('HSETNX', hash, effect_key, effect)
+return redis.call('HGET', hash, effect_key)
+""",
+    keys=["hash"],
+    arguments=["effect_key", "effect"],
+)
 MAX_EFFECT_BYTES = 2**20
 
 
@@ -82,7 +88,7 @@ class RedisPort:
         try:
             # Connecting and answering each have that long; the settle time counts on both together.
             async with asyncio.timeout(self._timeout_s):
-                found = await self._redis.eval(_EXECUTE, 1, self._name, command.key, value)
+                found = await _EXECUTE(self._redis, hash=self._name, effect_key=command.key, effect=value)
         except (RedisError, OSError):
             return TimedOut()
         standing = _read(cast("bytes", found))
