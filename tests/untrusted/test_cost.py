@@ -16,7 +16,7 @@ from ticketgate.codecs.records.proposal import Proposal, Request, decode_proposa
 from ticketgate.codecs.records.ticket import decode_ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.jsonschema import SchemaError, questions_from_json_schema
-from ticketgate.codecs.systemone.questions import read_questions
+from ticketgate.codecs.systemone.question_reading import read_questions
 from ticketgate.codecs.values.strict import Malformed, decode
 
 from ..support.cost import allowed_bytes, lines_run, peak_bytes

@@ -10,7 +10,7 @@ import pytest
 from ticketgate.agents.scoring import contracts
 from ticketgate.agents.scoring import tokens as tokens_module
 from ticketgate.agents.scoring.folder import load_folder
-from ticketgate.codecs.systemone.questions import read_questions
+from ticketgate.codecs.systemone.question_reading import read_questions
 from tokenizers import Tokenizer
 
 from ...support.cost import allowed_bytes, peak_bytes
