@@ -37,7 +37,7 @@ def written_as(compiled: Compiled, form: Format) -> dict[str, JsonValue]:
         )
     head: dict[str, JsonValue] = {"catalogue": compiled.ref.to_json(), "format": form}
     if form == "json-schema":
-        return head | {"schema": _call_schema(compiled)}
+        return {**head, "schema": _call_schema(compiled)}
     for name in compiled.tools:
         if _NAME.fullmatch(name) is None:
             raise NotOffered(
@@ -50,7 +50,8 @@ def written_as(compiled: Compiled, form: Format) -> dict[str, JsonValue]:
     )
     make = _FORMS[form]
     every: list[JsonValue] = [make(name, told, schema) for name, (told, schema) in tools.items()]
-    return head | {"tools": [{"functionDeclarations": every}] if form == "google" else every}
+    tools_of: JsonValue = [{"functionDeclarations": every}] if form == "google" else every
+    return {**head, "tools": tools_of}
 
 
 def arguments_schema(tool: Tool) -> dict[str, JsonValue]:

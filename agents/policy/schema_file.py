@@ -55,7 +55,7 @@ def with_schema_questions(
             return Problem(line, what, "remove one of them")
     rest = {key: value for key, value in values.items() if key != FIELD}
     made: dict[str, JsonValue] = {
-        name: question.to_json() | {"values": list(question.values or ())}
+        name: {**question.to_json(), "values": list(question.values or ())}
         for name, question in questions.items()
     }
     return {**rest, "questions": {**own, **made}}

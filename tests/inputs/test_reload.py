@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable
@@ -10,7 +11,6 @@ from pathlib import Path
 import pytest
 from ticketgate.agents.policy import Policy, load_policy
 from ticketgate.streams.config.telemetry import Telemetry
-from ticketgate.streams.process import reload as reload_module
 from ticketgate.streams.process.reload import PolicyReload
 
 from tests.support.policies import SEED_POLICY
@@ -45,7 +45,7 @@ class Watched:
             telemetry=Telemetry(),
             interval_s=3600,
         )
-        monkeypatch.setattr(reload_module.asyncio, "sleep", self._sleep)
+        monkeypatch.setattr(asyncio, "sleep", self._sleep)
 
     async def _sleep(self, _: float) -> None:
         happening, self.meanwhile = self.meanwhile, lambda: None
@@ -205,7 +205,7 @@ async def test_a_file_that_does_not_change_is_parsed_once(
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr(reload_module.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     for _ in range(3):
         await watched.look()
 

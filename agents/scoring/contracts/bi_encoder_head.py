@@ -241,7 +241,7 @@ class BiEncoderHead:
         found: NDArray[np.float32] = np.einsum("nd,md->nm", vectors, asked.vectors)
         found = found * np.float32(asked.way * fit.scale)
         if asked.statements is not None:
-            found = found + np.float32(fit.weight) * self._logits(vectors, list(asked.statements))
+            found += np.float32(fit.weight) * self._logits(vectors, list(asked.statements))
         return found
 
     def _encode(self, texts: Sequence[str]) -> list[TextVector]:

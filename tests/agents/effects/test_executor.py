@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from ticketgate.agents.effects.executor import Executor, ProviderMissing, receipt_of
+from ticketgate.agents.effects.executor import Executor, receipt_of
+from ticketgate.agents.effects.faults import ProviderMissing
 from ticketgate.agents.effects.ledger import Collided, Entry, Moved, Settlement
 from ticketgate.agents.effects.port import (
     LATEST_START_S,

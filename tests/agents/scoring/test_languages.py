@@ -116,7 +116,7 @@ def test_a_language_that_is_named_is_read() -> None:
 
 
 def test_what_is_read_of_a_huge_state_is_bounded(english: Languages) -> None:
-    assert len(words(["word " * 1000] * 1000)) <= 2001
+    assert len(words([*["word " * 1000] * 1000])) <= 2001
     assert english.refusal("Where is my parcel? " * 100_000) is None
 
 

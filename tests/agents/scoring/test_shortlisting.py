@@ -257,7 +257,7 @@ def test_a_policy_takes_its_questions_from_a_schema(tmp_path: Path) -> None:
     policy = load_policy(tmp_path / "policy.toml")
 
     assert policy.ids == ("vip", "urgent", "team", "anger")
-    assert policy.questions["urgent"] == NoulQuestion("Is it urgent?")
+    assert policy.questions["urgent"] == NoulQuestion("Is it urgent?", values=(False, True))
     assert policy.thresholds == {"urgent": 0.5}
     (tmp_path / "ticket.schema.json").write_bytes(
         encode({**SCHEMA, "properties": {**SCHEMA["properties"], "team": {"enum": ["billing", "other"]}}})

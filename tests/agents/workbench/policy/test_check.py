@@ -113,7 +113,7 @@ def test_answers_that_are_no_object_are_called_so(answers: Any, kind: str) -> No
 def test_a_question_called_answers_may_be_answered_with_null() -> None:
     asked = policy(small("", nouls=["answers"]))
 
-    assert check({"answers": noul(0.9)}, policy=asked).selected == ("answers",)
+    assert check({"answers": {"type": "noul", "noul": 0.9}}, policy=asked).selected == ("answers",)
     assert check({"answers": None}, policy=asked).verdict.reasons == (
         'question "answers": the answer must be an object, not null',
     )

@@ -100,7 +100,7 @@ def test_an_empty_state_is_not_put_to_the_model() -> None:
 
 def test_tickets_are_asked_in_batches_and_records_of_this_model_are_told() -> None:
     scorer = ByHand(support_answers(*ACCEPTED))
-    model = {"id": MODEL.id, "hash": MODEL.hash}
+    model: JsonValue = {"id": MODEL.id, "hash": MODEL.hash}
     records = [record(str(n), *ACCEPTED, ticket=TICKET, model=model) for n in range(BATCH + 1)]
 
     found = rescore([{"topic": "review", "value": each} for each in records], policy=policy(), scorer=scorer)
