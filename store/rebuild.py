@@ -18,6 +18,14 @@ from ticketgate.store.clock import redis_now_ms
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 
+# KEYS[1] a claim, ARGV[1] what it must be, ARGV[2] how long it shall live at least, in ms.
+_LENGTHEN = """
+if redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return 0
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -83,6 +91,25 @@ async def restore(
         else:
             conflicts.append(Conflict(claim, _parse(claim.key, value)))
     return Restored(restored, present, len(written) - len(living), tuple(conflicts))
+
+
+async def lengthen(
+    redis: Redis, keys: Keys, settled: Sequence[Written], *, ttl: timedelta, dry_run: bool = False
+) -> None:
+    """Have the claims of tickets that were settled live as long as their settlement's, from whose records these are:
+    those that stand, where they would end earlier, and those that are over by their own records."""
+    if not settled or dry_run:
+        return
+    await restore(redis, keys, settled, ttl=ttl)
+    now_ms = await redis_now_ms(redis)
+    ttl_ms = round(ttl.total_seconds() * 1000)
+    async with redis.pipeline(transaction=False) as pipeline:
+        for each in settled:
+            left_ms = ttl_ms if each.at_ms < 0 else min(ttl_ms, ttl_ms - (now_ms - each.at_ms))
+            if left_ms > 0:
+                name, value = keys.claim(each.claim.key), each.claim.encode()
+                pipeline.eval(_LENGTHEN, 1, name, value, left_ms)
+        await pipeline.execute()
 
 
 async def wait_for_replicas(redis: Redis, keys: Keys, *, replicas: int, timeout: timedelta) -> None:

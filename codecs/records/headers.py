@@ -23,6 +23,7 @@ __all__ = [
     "ORIGINAL_TIMESTAMP",
     "PREFIX",
     "SCHEMA",
+    "SETTLES",
     "UNREADABLE_HEADERS",
     "Header",
     "dead_letter_headers",
@@ -54,6 +55,9 @@ UNREADABLE_HEADERS = "ticketgate-unreadable-headers"
 # On a dead letter the time of the original in ms since 1970, -1 where it had none: by its own time, whatever it claims,
 # retention would take the dead letter before a person has seen it, or never.
 ORIGINAL_TIMESTAMP = "ticketgate-original-timestamp"
+
+# On what settled a ticket, the ticket's own claim, `topic:partition:offset:fingerprint`: a rebuild restores both.
+SETTLES = "ticketgate-settles"
 
 DEAD_LETTER_SCHEMA = "dead-letter/1"
 

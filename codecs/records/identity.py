@@ -19,13 +19,14 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import NewType
+from typing import Final, NewType
 
 from ticketgate.codecs.records.proposal import Proposal
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.values.strict import JsonValue, canonical
 
 __all__ = [
+    "SETTLEMENT_SUFFIX",
     "Coordinate",
     "Fingerprint",
     "IdempotencyKey",
@@ -40,6 +41,8 @@ __all__ = [
 
 # 64 hexadecimal digits, or such a key with a suffix (collision_key, settlement_key).
 IdempotencyKey = NewType("IdempotencyKey", str)
+
+SETTLEMENT_SUFFIX: Final = ":settlement"
 
 # 64 hexadecimal digits.
 Fingerprint = NewType("Fingerprint", str)
@@ -105,7 +108,7 @@ def collision_key(key: IdempotencyKey, other: Fingerprint) -> IdempotencyKey:
 
 def settlement_key(key: IdempotencyKey) -> IdempotencyKey:
     """The derived key of a person's decision on the record with this key."""
-    return IdempotencyKey(f"{key}:settlement")
+    return IdempotencyKey(f"{key}{SETTLEMENT_SUFFIX}")
 
 
 def effect_key(key: IdempotencyKey, place: int) -> str:

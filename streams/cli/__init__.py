@@ -127,6 +127,7 @@ def _exit_code(err: Exception) -> int | None:
         "CommandError",
         "SettingsError",
         "PolicyError",
+        "ConsoleKeysError",
         "FunnelFileError",
         "ScorerError",
         "PartMissing",

@@ -1,4 +1,4 @@
-"""`--of tickets|proposals`: which of a deployment's inputs a command is about."""
+"""`--of tickets|proposals|settlements`: which of a deployment's inputs a command is about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-NAMES: tuple[InputName, ...] = ("tickets", "proposals")
+NAMES: tuple[InputName, ...] = ("tickets", "proposals", "settlements")
 
 
 def of_flag(purpose: str, *others: str) -> Callable[[Command], Command]:

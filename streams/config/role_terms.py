@@ -4,6 +4,7 @@
     decide    tickets     dispatch, review                         GROUP
     propose   proposals   dispatch, review, repairs, receipts      GROUP.propose
     effects   dispatch    receipts, review                         GROUP.effects
+    settle    settlements dispatch, settled                        GROUP.settle
 
 All write to dead-letter.
 """
@@ -110,4 +111,15 @@ def role_terms(role: Role, settings: Settings) -> RoleTerms:
                 rebuild="ledger rebuild",
                 replay="replay --of dispatch",
                 commits_before_acting=True,
+            )
+        case "settle":
+            return replace(
+                decide,
+                role=role,
+                source=settings.topic_settlements,
+                outputs=(dispatch, settings.topic_settled, dead),
+                vouching=(dispatch, settings.topic_settled),
+                group=f"{settings.group}.settle",
+                hang_s=None,
+                replay="replay --of settlements",
             )

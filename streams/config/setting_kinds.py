@@ -93,7 +93,7 @@ def _aliases(value: object) -> object:
 Aliases = Annotated[tuple[str, ...], BeforeValidator(_aliases)]
 
 
-Role = Literal["decide", "propose", "effects"]
+Role = Literal["decide", "propose", "effects", "settle"]
 
 
 def _roles(value: object) -> object:

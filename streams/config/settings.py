@@ -22,8 +22,8 @@ from ticketgate.codecs.files.toml_text import read_toml
 from ticketgate.streams.config.addresses import OptionalPath, RedisUrl, ScorerName
 from ticketgate.streams.config.kafka_settings import Key
 from ticketgate.streams.config.kubernetes import is_service_variable
+from ticketgate.streams.config.review_settings import ReviewSettings
 from ticketgate.streams.config.setting_kinds import Aliases, Duration, Roles, SettingsError, show_duration
-from ticketgate.streams.config.web_settings import WebSettings
 
 PREFIX = "TICKETGATE_"
 CONFIG_VARIABLE = "TICKETGATE_CONFIG"
@@ -34,7 +34,7 @@ OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TICKETGATE_KAFKA_JARS"})
 Guarantee = Literal["exactly_once", "at_least_once"]
 
 
-class Settings(WebSettings):
+class Settings(ReviewSettings):
     """The settings of one process. Frozen; durations are `timedelta`, sizes bytes, paths relative to the process."""
 
     redis: RedisUrl = Field(
@@ -50,7 +50,7 @@ class Settings(WebSettings):
     roles: Roles = Field(
         ("decide",),
         description="what a worker does, comma-separated: decide (on tickets), propose (judge proposed calls),"
-        " effects (carry out what was accepted)",
+        " effects (carry out what was accepted), settle (take what people decided about review)",
     )
     funnel: OptionalPath = Field(
         None, description="funnel file (TOML): catalogue, look-ups, and who carries out which effect"

@@ -53,12 +53,13 @@ class CreatedTopic:
 
 def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
     """The topics that a deployment with these settings has, `tickets` first."""
-    inputs = (settings.topic_tickets, settings.topic_proposals)
+    inputs = (settings.topic_tickets, settings.topic_proposals, settings.topic_settlements)
     outputs = (
         settings.topic_dispatch,
         settings.topic_review,
         settings.topic_repairs,
         settings.topic_receipts,
+        settings.topic_settled,
         settings.topic_dead_letter,
     )
     common = (settings.partitions, settings.replication)

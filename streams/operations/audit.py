@@ -4,7 +4,7 @@ Promise: each input has exactly one outcome, so `records` is the sum of them; on
 where nothing else can explain it. Pure: records in, a report out; audit_run.py reads the topics.
 
     above the committed offset, without an output                        pending: not decided yet
-    below it  an output made from it              dispatched, review, repairs, dead_letter
+    below it  an output made from it              dispatched, review, repairs, settled, not_taken, dead_letter
               its key's output made from another  replayed: a duplicate, suppressed
               no value                            skipped
               in a range passed over              void
@@ -32,6 +32,8 @@ OUTCOMES = (
     "dispatched",
     "review",
     "repairs",
+    "settled",
+    "not_taken",
     "dead_letter",
     "replayed",
     "skipped",
@@ -72,8 +74,8 @@ class OutputsSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """What an audit found. Of `records`, every one is one of `documents` (tickets or proposals), `malformed` and
-    `tombstones`, and has one of OUTCOMES. `collisions` are among `review`. `lost_unread` inputs went to retention
+    """What an audit found. Of `records`, every one is one of `documents` (tickets, proposals, settlements), `malformed`
+    and `tombstones`, and has one of OUTCOMES. `collisions` are among `review`. `lost_unread` inputs went to retention
     before they were read, and are not among `records`, nor are those of the `outputs_of_past_inputs`.
     `outputs_of_others` were made from another input or from `dispatch`, as receipts are
     and an effect that is dispatched anew."""
@@ -85,6 +87,8 @@ class AuditReport:
     dispatched: int = 0
     review: int = 0
     repairs: int = 0
+    settled: int = 0
+    not_taken: int = 0
     collisions: int = 0
     dead_letter: int = 0
     replayed: int = 0
@@ -175,6 +179,10 @@ class Accounting:
                 self._count("review")
             case Fate.REPAIRS:
                 self._count("repairs")
+            case Fate.SETTLED:
+                self._count("settled")
+            case Fate.NOT_TAKEN:
+                self._count("not_taken")
             case Fate.COLLISION:
                 self._count("review")
                 self._count("collisions")

@@ -2,9 +2,9 @@
 
     1  whose namespace it is: bind it anew if Redis is empty, refuse another cluster's or group's; and which store
     2  lanes closed and fenced (rebuilding.py): from here on nothing moves, though workers may be up
-    3  the committed offsets of both groups: tickets' and proposals'
-    4  every record of dispatch, review and repairs, committed before an end that is taken after 2: its claim, if it is
-       free, and if it tells of a case its attempt
+    3  the committed offsets of the groups: tickets', proposals' and settlements'
+    4  every record of dispatch, review, repairs and settled, committed before an end that is taken after 2: its claim,
+       if it is free, and if it tells of a case its attempt
     5  how far outputs reach above the groups' offsets: then these were reset as well
     6  whether the outputs vouch for all that was committed within a claim's lifetime; if not, it ends here, with what
        is missing, and lanes stay closed
@@ -39,7 +39,7 @@ from ticketgate.streams.lane.opening.conditions import namespace_identity
 from ticketgate.streams.lane.opening.vouching import young_since_ms
 from ticketgate.streams.lane.taking.records import output_topics
 from ticketgate.streams.operations.decided import Evidence
-from ticketgate.streams.operations.inputs import Input, input_of, outputs_of
+from ticketgate.streams.operations.inputs import INPUT_NAMES, Input, input_of, outputs_of
 from ticketgate.streams.operations.rebuilding import adopt_store, close_lanes, find_gaps, open_lanes
 from ticketgate.streams.operations.restoring import Restoring
 from ticketgate.streams.operations.walk import decided_in
@@ -156,13 +156,13 @@ async def rebuild_claims(
 
 
 async def _look(settings: Settings) -> tuple[str, list[Input]]:
-    """The cluster's id, and the inputs that it has: a deployment of before has no proposals."""
-    inputs = [input_of("tickets", settings), input_of("proposals", settings)]
+    """The cluster's id, and the inputs that it has: a deployment of before has no proposals or settlements."""
+    inputs = [input_of(name, settings) for name in INPUT_NAMES]
     connection = connection_of(settings)
     async with admin_client(connection) as client, broker_errors(connection):
         broker = await describe(client)
-        is_missing = await missing_topics(client, [settings.topic_proposals])
-    return broker.cluster, inputs[:1] if is_missing else inputs
+        missing = await missing_topics(client, [settings.topic_proposals, settings.topic_settlements])
+    return broker.cluster, [each for each in inputs if each.topic not in missing]
 
 
 async def _source(settings: Settings, scanner: Scanner, of: Input) -> _Source:

@@ -109,6 +109,8 @@ def _outcome(
     arrival: Arrival[D], claim: Claim | None, derived: Claim | None, evidence: Evidence
 ) -> bool | None:
     wanted = arrival.claim
+    if evidence.has(wanted.coordinate, ""):
+        return True  # a settlement that was not taken, or what was a dead letter under the settings of then
     if claim is not None and claim.fingerprint != wanted.fingerprint:
         claim = derived  # a collision has its record under the derived key
     if claim is None:

@@ -12,9 +12,9 @@ from typing import Any, Literal, assert_never, get_args
 from ticketgate.streams.config.role_terms import role_terms
 from ticketgate.streams.config.setting_kinds import Role
 from ticketgate.streams.config.settings import Settings
-from ticketgate.streams.lane.taking.intake import Reader, proposal_reader, ticket_reader
+from ticketgate.streams.lane.taking.intake import Reader, proposal_reader, settlement_reader, ticket_reader
 
-InputName = Literal["tickets", "proposals"]
+InputName = Literal["tickets", "proposals", "settlements"]
 INPUT_NAMES: tuple[InputName, ...] = get_args(InputName)
 
 
@@ -52,6 +52,8 @@ def input_of(name: InputName, settings: Settings) -> Input:
             role, read = "decide", ticket_reader(namespace=namespace, max_bytes=max_bytes)
         case "proposals":
             role, read = "propose", proposal_reader(namespace=namespace, max_bytes=max_bytes)
+        case "settlements":
+            role, read = "settle", settlement_reader(max_bytes=max_bytes)
         case _:
             assert_never(name)
     terms = role_terms(role, settings)

@@ -13,7 +13,13 @@ from enum import Enum
 from aiokafka import ConsumerRecord
 from ticketgate.codecs.records import headers as names
 from ticketgate.codecs.records.headers import header
-from ticketgate.codecs.records.identity import Coordinate, Fingerprint, IdempotencyKey, collision_key
+from ticketgate.codecs.records.identity import (
+    SETTLEMENT_SUFFIX,
+    Coordinate,
+    Fingerprint,
+    IdempotencyKey,
+    collision_key,
+)
 from ticketgate.store.claims import Claim
 from ticketgate.streams.lane.taking.records import OutputTopics
 
@@ -24,6 +30,10 @@ class Fate(Enum):
     DISPATCHED = "dispatched"
     REVIEW = "review"
     REPAIRS = "repairs"
+    SETTLED = "settled"
+    """Of a settlement that rejected or returned its ticket."""
+    NOT_TAKEN = "not_taken"
+    """Of a settlement that took no effect, and was told why."""
     COLLISION = "collision"
     """In review as well, under its derived key."""
     REPLAYED = "replayed"
@@ -39,6 +49,20 @@ def read_claim(record: ConsumerRecord) -> Claim | None:
     if key is None or fingerprint is None or coordinate is None:
         return None
     return Claim(IdempotencyKey(key), coordinate, Fingerprint(fingerprint))
+
+
+def read_settles(record: ConsumerRecord) -> Claim | None:
+    """The claim of the ticket that a record settled, None if it settled none."""
+    value, claim = header(record.headers, names.SETTLES), read_claim(record)
+    if value is None or claim is None:
+        return None
+    coordinate, _, fingerprint = value.decode(errors="replace").rpartition(":")
+    try:
+        at = Coordinate.parse(coordinate)
+    except ValueError:
+        return None
+    key = IdempotencyKey(claim.key.removesuffix(SETTLEMENT_SUFFIX))
+    return Claim(key, at, Fingerprint(fingerprint))
 
 
 def read_coordinate(record: ConsumerRecord) -> Coordinate | None:
@@ -83,12 +107,18 @@ class Outcomes:
         self, topics: OutputTopics, *, source: str, claim_ttl_ms: int, named_repetitions: int
     ) -> None:
         self._dead_letter = topics.dead_letter
-        self._fates = {topics.dispatch: Fate.DISPATCHED, topics.repairs: Fate.REPAIRS}
+        self._settled = topics.settled
+        self._fates = {
+            topics.dispatch: Fate.DISPATCHED,
+            topics.repairs: Fate.REPAIRS,
+            topics.settled: Fate.SETTLED,
+        }
         self._source = source
         self._claim_ttl_ms = claim_ttl_ms
         self._named_repetitions = named_repetitions
         self._by_key: dict[bytes, _Decided] = {}
         self._dead: dict[tuple[int, int], int] = {}
+        self._told: set[tuple[int, int]] = set()
         self.outputs = 0
         self.duplicates = 0
         self.decided_anew = 0
@@ -107,10 +137,12 @@ class Outcomes:
     def fate(self, claim: Claim) -> Fate:
         """What became of the input that makes this claim."""
         decided = self._by_key.get(digest(claim.key))
-        if decided is None:
-            return self._fate_as_collision(claim, otherwise=Fate.NONE)
         if own := _made_from(decided, claim.coordinate):
             return own.fate
+        if (claim.coordinate.partition, claim.coordinate.offset) in self._told:
+            return Fate.NOT_TAKEN
+        if decided is None:
+            return self._fate_as_collision(claim, otherwise=Fate.NONE)
         said = _short(claim.fingerprint)
         if _says(decided, said):
             return Fate.REPLAYED
@@ -144,7 +176,7 @@ class Outcomes:
     def _add_decision(self, record: ConsumerRecord) -> None:
         claim = read_claim(record)
         if claim is None:
-            self.without_identity += 1
+            self._add_told(record)
             return
         key, coordinate = digest(claim.key), claim.coordinate
         if coordinate.topic != self._source:
@@ -165,6 +197,20 @@ class Outcomes:
             fate=self._fates.get(record.topic, Fate.REVIEW),
             earlier=earlier,
         )
+
+    def _add_told(self, record: ConsumerRecord) -> None:
+        """What bears no claim: told of a settlement, by where that lies, or written by nobody of ours."""
+        coordinate = read_coordinate(record)
+        if record.topic != self._settled or coordinate is None:
+            self.without_identity += 1
+            return
+        if coordinate.topic != self._source:
+            self.of_others += 1
+            return
+        place = (coordinate.partition, coordinate.offset)
+        if place in self._told:
+            self._repeat(Repeated("", coordinate, coordinate))
+        self._told.add(place)
 
     def _add_dead_letter(self, record: ConsumerRecord) -> None:
         coordinate = read_coordinate(record)

@@ -15,18 +15,20 @@ from ticketgate.agents.funnel.history import written_attempt
 from ticketgate.codecs.records import headers as names
 from ticketgate.codecs.records.case_decision import CASE_DECISION_SCHEMA, decode_case_decision
 from ticketgate.codecs.records.headers import header
+from ticketgate.codecs.records.settled import SETTLED_SCHEMA
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.verdict import Stage
 from ticketgate.store.attempts import RestoredAttempts, WrittenAttempt, restore_attempts
 from ticketgate.store.keys import Keys
-from ticketgate.store.rebuild import Restored, Written, restore
+from ticketgate.store.rebuild import Restored, Written, lengthen, restore
 from ticketgate.streams.config.settings import Settings
-from ticketgate.streams.operations.outcomes import read_claim
+from ticketgate.streams.operations.outcomes import read_claim, read_settles
 
 # Claims or attempts in one round trip to Redis.
 BATCH = 1_000
 MOST_NAMED = 10
 
+_SETTLED = SETTLED_SCHEMA.partition("/")[0].encode()
 _CASE_DECISION = CASE_DECISION_SCHEMA.partition("/")[0].encode()
 
 
@@ -40,6 +42,7 @@ class Restoring:
         self._inputs = frozenset(inputs)
         self._claims: list[Written] = []
         self._attempts: list[WrittenAttempt] = []
+        self._settled: list[Written] = []
         self.outputs = 0
         self.without_identity = 0
         self.of_others = 0
@@ -54,12 +57,16 @@ class Restoring:
             self.outputs += 1
             claim = read_claim(record)
             if claim is None:
-                self.without_identity += 1
+                is_told = (header(record.headers, names.SCHEMA) or b"").startswith(_SETTLED)
+                self.of_others += is_told
+                self.without_identity += not is_told
                 continue
             if claim.coordinate.topic not in self._inputs:
                 self.of_others += 1
                 continue
             self._claims.append(Written(claim, record.timestamp))
+            if (ticket := read_settles(record)) is not None:
+                self._settled.append(Written(ticket, record.timestamp))
             self._add_attempt(record)
             if len(self._claims) >= BATCH:
                 await self.finish()
@@ -68,6 +75,7 @@ class Restoring:
         """Restore what was taken in."""
         claims, self._claims = self._claims, []
         attempts, self._attempts = self._attempts, []
+        settled, self._settled = self._settled, []
         if claims:
             done = await restore(
                 self._redis, self._keys, claims, ttl=self._settings.claim_ttl, dry_run=self._dry_run
@@ -79,6 +87,8 @@ class Restoring:
                 self.claims.expired + done.expired,
                 (*self.claims.conflicts, *done.conflicts)[:MOST_NAMED],
             )
+        # Their own records in review restored most of them, and with a lifetime that ends earlier.
+        await lengthen(self._redis, self._keys, settled, ttl=self._settings.claim_ttl, dry_run=self._dry_run)
         if attempts:
             told = await restore_attempts(
                 self._redis, self._keys, attempts, ttl=self._settings.claim_ttl, dry_run=self._dry_run

@@ -27,15 +27,20 @@ from faust.app.base import BootStrategy
 from faust.worker import Worker
 from mode import Service
 from ticketgate.agents.deciding.decide import Decision
+from ticketgate.agents.policy import Policy
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.config.overdue import Step, Steps
 from ticketgate.streams.config.settings import Settings, load_settings
 from ticketgate.streams.config.telemetry import Telemetry
+from ticketgate.streams.process.policy_in_force import PolicyInForce
 from ticketgate.streams.process.preflight import (
     STARTUP_ERRORS,
+    needs_funnel,
     open_decider,
+    require_console_keys,
     require_funnel,
+    require_policy,
     require_policy_path,
 )
 from ticketgate.streams.process.process_watch import end_within
@@ -44,6 +49,7 @@ from ticketgate.streams.process.runner import Runner
 from ticketgate.streams.process.serving import open_systemone
 from ticketgate.streams.roles.decide.model_decider import ModelDecider
 from ticketgate.streams.roles.decide.scorers import with_aliases
+from ticketgate.streams.roles.settle.settle_role import Settling
 
 log = logging.getLogger(__name__)
 
@@ -140,6 +146,11 @@ class Deciding:
         await self._reload.stop()
         self._model.close()
 
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._model.policy
+
     def describe(self) -> dict[str, object]:
         """For /readyz."""
         return {**self._model.describe(), "policy_error": self._reload.error}
@@ -160,13 +171,19 @@ def create_app(settings: Settings) -> faust.App:
     )
     app.boot_strategy = WithoutKafka(app)
     deciding = Deciding(app, settings, telemetry, steps) if "decide" in settings.roles else None
+    own_policy = _own_policy(settings, telemetry) if "settle" in settings.roles and deciding is None else None
+    in_force = deciding or own_policy
+    settling: Settling | None = None
+    if "settle" in settings.roles and in_force is not None:
+        settling = Settling(lambda: in_force.policy, require_console_keys(settings))
     runner = Runner(
         settings,
         decider=None if deciding is None else deciding.decider,
-        funnel=None if set(settings.roles) == {"decide"} else require_funnel(settings),
+        funnel=require_funnel(settings) if needs_funnel(settings) else None,
+        settling=settling,
         telemetry=telemetry,
         steps=steps,
-        describe=lambda: {} if deciding is None else deciding.describe(),
+        describe=lambda: {} if in_force is None else in_force.describe(),
         routes=() if deciding is None else deciding.routes,
     )
 
@@ -178,6 +195,8 @@ def create_app(settings: Settings) -> faust.App:
             app.flow_control.resume()
             if deciding is not None:
                 await deciding.start()
+            if own_policy is not None:
+                own_policy.start()
             await runner.start()
 
     @app.on_before_shutdown.connect
@@ -188,8 +207,19 @@ def create_app(settings: Settings) -> faust.App:
         await runner.stop()
         if deciding is not None:
             await deciding.stop()
+        if own_policy is not None:
+            await own_policy.stop()
 
     return app
+
+
+def _own_policy(settings: Settings, telemetry: Telemetry) -> PolicyInForce:
+    return PolicyInForce(
+        require_policy_path(settings),
+        policy=require_policy(settings),
+        telemetry=telemetry,
+        interval_s=settings.policy_poll.total_seconds(),
+    )
 
 
 def run_worker(settings: Settings) -> NoReturn:

@@ -20,6 +20,7 @@ from ticketgate.agents.funnel.file.funnel_file import (
 from ticketgate.agents.funnel.file.release import require_release
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
+from ticketgate.agents.settling.console_keys import ConsoleKeys, ConsoleKeysError, load_console_keys
 from ticketgate.codecs.values.redact import redact
 from ticketgate.store.conditions import CLUSTER, CLUSTER_REMEDY
 from ticketgate.store.connect import connect
@@ -34,7 +35,14 @@ from ticketgate.streams.roles.decide.scorers import require_scorer
 
 REDIS_FORMS = "write it as redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB"
 
-STARTUP_ERRORS = (SettingsError, PolicyError, ScorerError, FunnelFileError, Unreachable)
+STARTUP_ERRORS = (
+    SettingsError,
+    PolicyError,
+    ScorerError,
+    FunnelFileError,
+    ConsoleKeysError,
+    Unreachable,
+)
 """What keeps a worker from starting; the message of each is made for people."""
 
 
@@ -50,10 +58,31 @@ def require_policy_path(settings: Settings) -> Path:
     return settings.policy
 
 
+def needs_policy(settings: Settings) -> bool:
+    """Whether a role of these settings judges by the policy."""
+    return not {"decide", "settle"}.isdisjoint(settings.roles)
+
+
+def needs_funnel(settings: Settings) -> bool:
+    """Whether a role of these settings works by the funnel file."""
+    return not {"propose", "effects"}.isdisjoint(settings.roles)
+
+
+def require_console_keys(settings: Settings) -> ConsoleKeys:
+    """The keys that settlements may be signed by. Raises `SettingsError` or `ConsoleKeysError`."""
+    if settings.console_keys is None:
+        raise SettingsError(
+            "TICKETGATE_CONSOLE_KEYS",
+            "not set, and needed to tell who may settle",
+            "name the file of the consoles' keys",
+        )
+    return load_console_keys(settings.console_keys)
+
+
 def require_funnel(settings: Settings) -> FunnelFile:
     """The funnel file that the settings name, good for their roles. Raises `SettingsError` or `FunnelFileError`."""
     if settings.funnel is None:
-        roles = " and ".join(role for role in settings.roles if role != "decide")
+        roles = " and ".join(role for role in settings.roles if role in ("propose", "effects"))
         raise SettingsError("TICKETGATE_FUNNEL", f"not set, and needed for {roles}", "name the funnel file")
     file = load_funnel_file(settings.funnel)
     if "propose" in settings.roles and file.catalogue is None:

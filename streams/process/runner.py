@@ -48,6 +48,7 @@ from ticketgate.streams.roles.decide.deciding import Decider
 from ticketgate.streams.roles.effects.effect_ledger import durability_of
 from ticketgate.streams.roles.effects.effects_role import open_effects
 from ticketgate.streams.roles.evidences import Evidences
+from ticketgate.streams.roles.settle.settle_role import Settling, open_settle
 from ticketgate.streams.roles.takers import TakerParts, decide_taker, propose_taker
 
 log = logging.getLogger(__name__)
@@ -64,13 +65,14 @@ class Runner:
         *,
         decider: Decider | None,
         funnel: FunnelFile | None,
+        settling: Settling | None = None,
         telemetry: Telemetry,
         steps: Steps,
         describe: Callable[[], dict[str, object]],
         routes: Iterable[web.AbstractRouteDef] = (),
     ) -> None:
-        """`decider`: for the role `decide`. `funnel`: for the others. `routes`: further pages of the web port, beside
-        health and metrics."""
+        """`decider`: for the role `decide`. `settling`: for `settle`. `funnel`: for the others. `routes`: further pages
+        of the web port, beside health and metrics."""
         self._settings = settings
         self._readiness = Readiness(REDIS)
         self._watch = ProcessWatch(steps)
@@ -136,6 +138,7 @@ class Runner:
         )
         self._decider = decider
         self._funnel = funnel
+        self._settling = settling
         self._roles: list[Consuming] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = AsyncExitStack()
@@ -186,6 +189,10 @@ class Runner:
         parts, file = self._taker_parts, self._funnel
         if self._decider is not None:
             self._add("decide", decide_taker(parts, self._decider))
+        if self._settling is not None:
+            settle = open_settle(parts, self._settling)
+            self._closing.push_async_callback(settle.close)
+            self._add("settle", settle.taker)
         if file is None:
             return beside
         evidences: Evidences | None = None

@@ -178,9 +178,9 @@ class Deployment:
         self.workers.append(worker)
         return worker
 
-    def send(self, records: Iterable[Sent]) -> list[tuple[int, int]]:
+    def send(self, records: Iterable[Sent], *, topic: str = "tickets") -> list[tuple[int, int]]:
         """Produce records in order; the partition and offset of each."""
-        return asyncio.run(_send(self.bootstrap, self.topic("tickets"), list(records)))
+        return asyncio.run(_send(self.bootstrap, self.topic(topic), list(records)))
 
     def committed(self, *topics: str) -> list[ConsumerRecord[bytes, bytes]]:
         """What a read_committed reader sees in the topics now, partition by partition."""
@@ -217,7 +217,7 @@ class Deployment:
 
 # Where tickets end.
 OUTPUTS = ("dispatch", "review", "dead-letter")
-OTHERS = ("proposals", "repairs", "receipts")
+OTHERS = ("proposals", "repairs", "receipts", "settlements", "settled")
 
 
 async def _send(bootstrap: str, topic: str, records: Sequence[Sent]) -> list[tuple[int, int]]:

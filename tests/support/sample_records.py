@@ -20,7 +20,7 @@ from .proposals import proposal
 NAMESPACE = "test"
 READ = ticket_reader(namespace=NAMESPACE, max_bytes=2**18)
 READ_PROPOSAL = proposal_reader(namespace=NAMESPACE, max_bytes=2**18)
-TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
+TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts", "settled")
 DAY_MS = 86_400_000
 TTL_MS = 14 * DAY_MS
 NOW_MS = 100 * DAY_MS

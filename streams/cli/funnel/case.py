@@ -11,7 +11,6 @@ from ticketgate.agents.plural import counted
 from ticketgate.codecs.values.limits import MAX_FILE_BYTES
 from ticketgate.streams.cli import EXIT_BAD_INPUT
 from ticketgate.streams.cli.files import named, read_bytes
-from ticketgate.streams.cli.inputs import NAMES
 from ticketgate.streams.cli.output import print_json, say
 from ticketgate.streams.config.usage import CommandError
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--of",
     "of",
-    type=click.Choice(NAMES),
+    type=click.Choice(["tickets", "proposals"]),
     help="Whose cases to write, where RECORDS has both.  [default: of proposals, if there are any]",
 )
 def command(records: Path, name: str | None, of: InputName | None) -> int:

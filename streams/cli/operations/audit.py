@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @settings_flags("kafka", "redis", "namespace", "group", "max_ticket_bytes")
 def command(of: InputName, as_json: bool, settings: Settings) -> int:
     """Read tickets, dispatch, review and dead-letter as they are committed, and account for every input: what became
-    of it, which output is there twice, which input left no trace. Of proposals, repairs is read as well. Workers may
+    of it, which output is there twice, which input left no trace. Of proposals, repairs is read as well, and of
+    settlements, settled. Workers may
     be at work meanwhile.
 
     It keeps some 350 bytes in memory for each output. Exit code 0 if nothing is there twice and nothing is missing,
@@ -74,6 +75,8 @@ _ROWS = (
     ("dispatched", "decided and accepted", True),
     ("review", "decided and for a person", True),
     ("repairs", "for their proposer to mend", False),
+    ("settled", "rejected or returned by a person", False),
+    ("not_taken", "settlements that took no effect, and were told why", False),
     ("collisions", "of these, had an id that was used before for something else", True),
     ("dead_letter", "put aside as they came", True),
     ("replayed", "duplicates, suppressed", True),

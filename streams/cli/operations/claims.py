@@ -121,9 +121,10 @@ def _key(
 def rebuild(
     dry_run: bool, offsets_deleted: bool, accept_gaps: bool, as_json: bool, settings: Settings
 ) -> int:
-    """Restore the claims on tickets and proposals that Redis lost, out of the headers of what is in dispatch, review
-    and repairs, and the attempts at cases, from which repair budgets are counted. Lanes that refuse for lost claims
-    open by themselves afterwards; workers need not be restarted, nor stopped: all lanes are closed meanwhile.
+    """Restore the claims on tickets, proposals and settlements that Redis lost, out of the headers of what is in
+    dispatch, review, repairs and settled, and the attempts at cases, from which repair budgets are counted. Lanes that
+    refuse for lost claims open by themselves afterwards; workers need not be restarted, nor stopped: all lanes are
+    closed meanwhile.
 
     A claim that stands is never changed, and a second run changes nothing. Exit code 3 if a claim that stands
     contradicts the outputs, or if these cannot vouch for all that was committed; then lanes stay closed.
@@ -198,7 +199,7 @@ def show_rebuild(done: Rebuild, *, dry_run: bool, accept_gaps: bool) -> None:
     """The table for a person, and what is to be done next."""
     attempts = done.attempts
     rows = (
-        ("outputs", done.outputs, "read from dispatch, review and repairs", True),
+        ("outputs", done.outputs, "read from dispatch, review, repairs and settled", True),
         ("restored", done.restored, "claims set anew" + (" (would be)" if dry_run else ""), True),
         ("present", done.present, "claims that were there, and the same", True),
         ("expired", done.expired, "claims that would be over by now", True),
@@ -235,7 +236,7 @@ def show_rebuild(done: Rebuild, *, dry_run: bool, accept_gaps: bool) -> None:
     elif reset:
         say(
             f"the group's offset was reset in {', '.join(map(_place, reset))}:"
-            " `ticketgate replay --replay-from marks` sets it right, for proposals with --of proposals"
+            " `ticketgate replay --replay-from marks` sets it right, for others than tickets with --of"
         )
     else:
         say("lanes that refused for lost claims open within 10 s")

@@ -132,7 +132,7 @@ async def _missing(settings: Settings) -> frozenset[str]:
     """The inputs that the broker does not have. Raises `CommandError` if `tickets` is one."""
     async with admin_client(connection_of(settings)) as client:
         await require_topic(client, settings.topic_tickets)
-        return frozenset(await missing_topics(client, [settings.topic_proposals]))
+        return frozenset(await missing_topics(client, [settings.topic_proposals, settings.topic_settlements]))
 
 
 async def _prepared(

@@ -35,14 +35,19 @@ def command(settings: Settings) -> None:
     """
     configure_logging(settings.log_level)
     from ticketgate.streams.process.preflight import (
+        needs_funnel,
+        needs_policy,
+        require_console_keys,
         require_dependencies,
         require_policy,
         require_what_a_funnel_names,
     )
 
-    if "decide" in settings.roles:
+    if needs_policy(settings):
         require_policy(settings)
-    if set(settings.roles) != {"decide"}:
+    if "settle" in settings.roles:
+        require_console_keys(settings)
+    if needs_funnel(settings):
         asyncio.run(require_what_a_funnel_names(settings))
     # What a client says of a broker that is not there, the one line below says better.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)

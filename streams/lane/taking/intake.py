@@ -1,7 +1,7 @@
 """Step 3 of the protocol: a batch of Kafka records to documents with identities, and to what cannot be read as one.
 
-A document is a ticket or a proposal; its reader says which. Promise: every record of the batch is in exactly one of
-the three parts. See ARCHITECTURE.md#delivery.
+A document is a ticket, a proposal or a settlement; its reader says which. Promise: every record of the batch is in
+exactly one of the three parts. See ARCHITECTURE.md#delivery.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from ticketgate.codecs.records.identity import (
     fingerprint,
     proposal_fingerprint,
     proposal_key,
+    settlement_key,
     ticket_key,
 )
 from ticketgate.codecs.records.proposal import Proposal, decode_proposal
+from ticketgate.codecs.records.settlement import Settlement, decode_settlement, settlement_fingerprint
 from ticketgate.codecs.records.ticket import Ticket, decode_ticket
 from ticketgate.codecs.values.malformed import Malformed, quote
 from ticketgate.codecs.verdict import Stage
@@ -98,6 +100,18 @@ def proposal_reader(*, namespace: str, max_bytes: int) -> Reader[Proposal]:
             return proposal
         key = proposal_key(namespace, proposal.tenant, proposal.case_id, proposal.attempt)
         return Identified(proposal, key, proposal_fingerprint(proposal))
+
+    return read
+
+
+def settlement_reader(*, max_bytes: int) -> Reader[Settlement]:
+    """Reads the records of `settlements`. What a settlement is believed of its ticket's key, its taker looks at."""
+
+    def read(value: bytes) -> Identified[Settlement] | Malformed:
+        settlement = decode_settlement(value, max_bytes=max_bytes)
+        if isinstance(settlement, Malformed):
+            return settlement
+        return Identified(settlement, settlement_key(settlement.key), settlement_fingerprint(settlement))
 
     return read
 

@@ -48,6 +48,7 @@ class OutputTopics:
     dead_letter: str
     repairs: str
     receipts: str
+    settled: str
 
 
 def output_topics(settings: Settings) -> OutputTopics:
@@ -58,6 +59,7 @@ def output_topics(settings: Settings) -> OutputTopics:
         dead_letter=settings.topic_dead_letter,
         repairs=settings.topic_repairs,
         receipts=settings.topic_receipts,
+        settled=settings.topic_settled,
     )
 
 

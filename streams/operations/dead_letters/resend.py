@@ -1,7 +1,7 @@
 """What becomes of dead letters that are sent again: ready, or held back with the reason.
 
-Promise: each goes back to the input it came from, `tickets` or `proposals`, and what is ready is a ticket or proposal
-that a worker with these settings reads, unless `unmended` asks for the others too.
+Promise: each goes back to the input it came from, `tickets`, `proposals` or `settlements`, and what is ready is a
+document that a worker with these settings reads, unless `unmended` asks for the others too.
 Identity is the record's own, as ever: a corrected copy was never claimed and has its one effect; a second copy of the
 same is a duplicate and has none. So nothing marks a record as sent again: a header of ours would be stripped at the
 gate, and one of another name would reach the readers of `dispatch`, whom it does not concern.
@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from ticketgate.codecs.records.headers import foreign
 from ticketgate.codecs.records.proposal import decode_proposal
+from ticketgate.codecs.records.settlement import decode_settlement
 from ticketgate.codecs.records.ticket import decode_ticket
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.streams.config.settings import Settings
@@ -69,13 +70,21 @@ def prepare(record: Record, *, settings: Settings, now_ms: int, by_key: bool, un
 
 
 def _input(letter: DeadLetter, settings: Settings) -> str:
-    """The topic that it is sent to: what lay on neither input is taken for a ticket."""
-    is_proposal = letter.coordinate is not None and letter.coordinate.topic == settings.topic_proposals
-    return settings.topic_proposals if is_proposal else settings.topic_tickets
+    """The topic that it is sent to: what lay on no input is taken for a ticket."""
+    others = (settings.topic_proposals, settings.topic_settlements)
+    if letter.coordinate is not None and letter.coordinate.topic in others:
+        return letter.coordinate.topic
+    return settings.topic_tickets
 
 
 def read_as_input(value: bytes, topic: str, settings: Settings) -> str | Malformed:
-    """What workers find in it on the topic of proposals, and on any other as on that of tickets: `ticket T-1`."""
+    """What workers find in it on the topics of proposals and settlements, and on any other as on that of tickets:
+    `ticket T-1`."""
+    if topic == settings.topic_settlements:
+        settlement = decode_settlement(value, max_bytes=settings.max_ticket_bytes)
+        if isinstance(settlement, Malformed):
+            return settlement
+        return f"settlement {settlement.id} of ticket {settlement.ticket_id}"
     if topic == settings.topic_proposals:
         proposal = decode_proposal(value, max_bytes=settings.max_ticket_bytes)
         if isinstance(proposal, Malformed):

@@ -66,7 +66,7 @@ class Scene:
         self.positions: dict[Any, int] = {}
         self.refusal: Exception | None = None
         self.hidden_refusal: Exception | None = None
-        topics = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
+        topics = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts", "settled")
         writer, telemetry = RecordWriter(topics, 1_000_000, False), Telemetry()
         self.lane = Lane(
             SOURCE,

@@ -11,7 +11,7 @@ from ticketgate.streams.roles.case_records import LEFT_OUT, MOST_REASONS, Receip
 
 from ...support.funnel_records import AT, STANDING, STOPPED, effect_receipt
 
-TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
+TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts", "settled")
 SMALL = 2_000
 LARGE = JudgedAgain({"authority": None, "world": {"facts": {"text": "x" * SMALL}}}, AT)
 

@@ -32,7 +32,7 @@ from ...support.fakes import FakeOutput, FakeUnderWays, record
 from ...support.funnel import PAYMENTS
 from ...support.funnel_records import ACCEPTED, case_decision
 
-TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
+TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts", "settled")
 
 
 async def now() -> datetime:

@@ -95,7 +95,7 @@ async def test_an_attempt_that_could_not_be_judged_counts_and_ends_its_case(
 async def test_a_proposal_set_aside_goes_to_review_without_its_call_and_is_no_attempt() -> None:
     books: Any = Books()
     nobody: Any = None
-    topics = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
+    topics = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts", "settled")
     work = ProposalWork(
         catalogue=PAYMENTS,
         evidences=nobody,
