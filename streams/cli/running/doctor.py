@@ -22,7 +22,9 @@ _MARKS = {"ok": "ok", "warning": "look", "fault": "FAULT"}
 @click.option("--kafka", help="Kafka bootstrap servers, comma-separated host:port.")
 @click.option("--redis", help="URL of the Redis or Valkey that holds the claims.")
 @click.option("--policy", help="The policy file.")
-@click.option("--role", "roles", help="What the worker does, comma-separated: decide, propose, effects.")
+@click.option(
+    "--role", "roles", help="What the worker does, comma-separated: decide, propose, effects, settle."
+)
 @click.option("--funnel", help="The funnel file, for propose and effects.")
 @json_flag
 def command(as_json: bool, **flags: str | None) -> int:

@@ -13,6 +13,7 @@ from ticketgate.codecs.systemone.questions import NoulQuestion, Question
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.process.doctor.finding import Finding
 from ticketgate.streams.process.doctor.local import (
+    look_at_console_keys,
     look_at_funnel,
     look_at_model,
     look_at_policy,
@@ -20,6 +21,7 @@ from ticketgate.streams.process.doctor.local import (
     look_at_versions,
 )
 from ticketgate.streams.process.doctor.remote import look_at_broker, look_at_redis
+from ticketgate.streams.process.preflight import needs_funnel, needs_policy
 
 # What is asked of a model where no policy says what to ask.
 PLAIN_QUESTION: Mapping[str, Question] = {"doctor": NoulQuestion(instructions="Is this about a printer?")}
@@ -38,7 +40,11 @@ async def examine(settings: Settings, *, now_ms: Callable[[], int] = _now_ms) ->
         found += told
         model = asyncio.to_thread(look_at_model, settings, questions if policy is None else policy.questions)
         found += await model
-    if set(settings.roles) != {"decide"}:
+    elif needs_policy(settings):
+        found += look_at_policy(settings)[0]
+    if "settle" in settings.roles:
+        found += look_at_console_keys(settings)
+    if needs_funnel(settings):
         found += await look_at_funnel(settings)
     told, broker = await look_at_broker(settings)
     found += told

@@ -8,13 +8,24 @@ from typing import Any, Literal
 from ticketgate.agents.funnel.file.funnel_file import FunnelFileError
 from ticketgate.agents.policy import PolicyError
 from ticketgate.agents.scoring import ScorerError
+from ticketgate.agents.settling.console_keys import ConsoleKeysError
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.kafka.broker import Unreachable
 
 Status = Literal["ok", "warning", "fault"]
 Check = Literal[
-    "versions", "settings", "policy", "funnel", "model", "broker", "topics", "redis", "clock", "port"
+    "versions",
+    "settings",
+    "policy",
+    "funnel",
+    "console keys",
+    "model",
+    "broker",
+    "topics",
+    "redis",
+    "clock",
+    "port",
 ]
 
 
@@ -39,6 +50,7 @@ MADE_FOR_PEOPLE = (
     PolicyError,
     ScorerError,
     FunnelFileError,
+    ConsoleKeysError,
 )
 """Errors that have `what` and `remedy`, and perhaps the setting or place."""
 
@@ -51,7 +63,7 @@ def fault_of(check: Check, err: Exception) -> Finding:
             where = f"{told.setting}: "
         case PolicyError():
             where = f"{err.source}:{err.line}: " if err.line else f"{err.source}: "
-        case FunnelFileError():
+        case FunnelFileError() | ConsoleKeysError():
             where = f"{told.where}: "
         case _:
             where = ""

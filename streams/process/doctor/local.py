@@ -24,6 +24,7 @@ from ticketgate.codecs.systemone.questions import Question
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.process.doctor.finding import MADE_FOR_PEOPLE, Finding, fault_of
 from ticketgate.streams.process.preflight import (
+    require_console_keys,
     require_funnel,
     require_policy,
     require_what_a_funnel_names,
@@ -75,6 +76,15 @@ def look_at_policy(settings: Settings) -> tuple[list[Finding], Policy | None]:
     asked, rules = counted(len(policy.ids), "question"), counted(len(policy.rules), "rule")
     what = f"{settings.policy}: {policy.name} {policy.version}, {asked}, {rules}"
     return [Finding("policy", "ok", what)], policy
+
+
+def look_at_console_keys(settings: Settings) -> list[Finding]:
+    """The keys that settlements may be signed by."""
+    try:
+        keys = require_console_keys(settings)
+    except MADE_FOR_PEOPLE as err:
+        return [fault_of("console keys", err)]
+    return [Finding("console keys", "ok", f"{settings.console_keys}: {counted(len(keys), 'key')}")]
 
 
 async def look_at_funnel(settings: Settings) -> list[Finding]:
