@@ -13,12 +13,11 @@ from ticketgate.agents.deciding.gate import Observer
 from ticketgate.codecs.records.decision import PolicyRef
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.verdict import Stage, Verdict
+from ticketgate.streams.config.settlement_metrics import SettlementMetrics
 
 # A gate takes microseconds, scoring a batch milliseconds to seconds.
 _GATE_BUCKETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
 _BATCH_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-# A minute to a month.
-_SETTLING_BUCKETS = (60.0, 600.0, 3600.0, 14_400.0, 86_400.0, 259_200.0, 604_800.0, 2_592_000.0)
 _PROBABILITY_BUCKETS = tuple(n / 10 for n in range(1, 11))
 
 
@@ -74,18 +73,7 @@ class Telemetry:
             ["result"],
             registry=registry,
         )
-        self._settlements = Counter(
-            "ticketgate_settlements",
-            "Settlements by outcome: accepted, rejected, returned, already_settled, replayed, void_ and why",
-            ["outcome"],
-            registry=registry,
-        )
-        self._settling_seconds = Histogram(
-            "ticketgate_time_to_settle_seconds",
-            "From a ticket's decision for review to its settlement",
-            buckets=_SETTLING_BUCKETS,
-            registry=registry,
-        )
+        self.settlements = SettlementMetrics(registry)
         self._readbacks = Counter(
             "ticketgate_readbacks",
             "Read-backs by result: found, not_found, unreadable",
@@ -226,12 +214,6 @@ class Telemetry:
     def effect(self, result: str) -> None:
         """Count one step of an effect that was told of."""
         self._effects.labels(result).inc()
-
-    def settled(self, outcome: str, waited_s: float | None) -> None:
-        """Count one settlement, and, if it took effect, for how long its ticket lay in review."""
-        self._settlements.labels(outcome).inc()
-        if waited_s is not None:
-            self._settling_seconds.observe(waited_s)
 
     def read_back(self, result: str) -> None:
         """Count one read-back."""

@@ -126,7 +126,7 @@ class SettleTaker:
         self.telemetry.put_aside(token.topic, (each.malformed for each in intake.unreadable))
         for each in told:
             self.telemetry.records(token.topic, each.counted)
-            self.telemetry.settled(each.counted, each.waited_s)
+            self.telemetry.settlements.settled(each.counted, each.waited_s)
         return intake.next_offset
 
     async def _look(
