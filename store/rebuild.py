@@ -17,14 +17,20 @@ from ticketgate.store.claims import Claim
 from ticketgate.store.clock import redis_now_ms
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
+from ticketgate.store.script import Script
 
-# KEYS[1] a claim, ARGV[1] what it must be, ARGV[2] how long it shall live at least, in ms.
-_LENGTHEN = """
-if redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+# value: what the claim must be. least_ms: how long it shall live at least.
+_LENGTHEN = Script(
+    "lengthen a claim",
+    """
+if redis.call('GET', claim) == value and redis.call('PTTL', claim) < tonumber(least_ms) then
+  redis.call('PEXPIRE', claim, least_ms)
 end
 return 0
-"""
+""",
+    keys=["claim"],
+    arguments=["value", "least_ms"],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +113,9 @@ async def lengthen(
         for each in settled:
             left_ms = ttl_ms if each.at_ms < 0 else min(ttl_ms, ttl_ms - (now_ms - each.at_ms))
             if left_ms > 0:
-                name, value = keys.claim(each.claim.key), each.claim.encode()
-                pipeline.eval(_LENGTHEN, 1, name, value, left_ms)
+                _LENGTHEN.queue(
+                    pipeline, claim=keys.claim(each.claim.key), value=each.claim.encode(), least_ms=left_ms
+                )
         await pipeline.execute()
 
 

@@ -70,7 +70,8 @@ def broker(kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> Kafka:
     """A broker that the settings name, and topics that no other test has."""
     monkeypatch.setenv("TICKETGATE_KAFKA", kafka.bootstrap)
     suffix = uuid4().hex[:8]
-    for name in ("tickets", "proposals", "dispatch", "review", "repairs", "receipts", "dead-letter"):
+    outputs = ("dispatch", "review", "repairs", "receipts", "settled", "dead-letter")
+    for name in ("tickets", "proposals", "settlements", *outputs):
         monkeypatch.setenv(f"TICKETGATE_TOPIC_{name.replace('-', '_').upper()}", f"{name}-{suffix}")
     monkeypatch.setenv("TICKETGATE_PARTITIONS", "3")
     return kafka

@@ -18,7 +18,10 @@ def test_topics_are_made_once_and_then_left_alone(broker: Kafka, ticketgate: Run
 
     names = [
         os.environ[f"TICKETGATE_TOPIC_{name}"]
-        for name in ("TICKETS", "PROPOSALS", "DISPATCH", "REVIEW", "REPAIRS", "RECEIPTS", "DEAD_LETTER")
+        for name in (
+            *("TICKETS", "PROPOSALS", "SETTLEMENTS", "DISPATCH", "REVIEW", "REPAIRS", "RECEIPTS"),
+            *("SETTLED", "DEAD_LETTER"),
+        )
     ]
     assert first.lines == [[{"topic": name, "created": True, "differences": []} for name in names]]
     assert second.lines == [[{"topic": name, "created": False, "differences": []} for name in names]]
