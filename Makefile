@@ -18,7 +18,7 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help venv install demo demo-funnel test lint types unit chaos bench conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+.PHONY: help venv install demo demo-funnel test lint types unit chaos bench seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
 
 help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
@@ -28,6 +28,7 @@ help:
 	@echo 'make chaos        the long tests: storms of faults on real brokers, 10,000 interleavings, 50,000 examples'
 	@echo 'make bench        the comparisons of tests/bench/README.md'
 	@echo 'make conformance  the System One conformance suite against `ticketgate serve`; keeps its report'
+	@echo 'make seeds        each fixture, number, case and command that this began with, and what came out'
 	@echo 'make install      the virtual environment in .venv, with the command .venv/bin/ticketgate'
 	@echo 'make kafka-jars   fetch Apache Kafka (44 MB, once; needs Java 17 or newer, and Maven)'
 	@echo 'make kafka        Apache Kafka on 127.0.0.1:9092 until Ctrl-C, data in KAFKA_DATA ($(KAFKA_DATA))'
@@ -103,6 +104,10 @@ bench: install kafka-jars
 
 chaos: install kafka-jars
 	$(BIN)/pytest -m chaos
+
+# Each fixture, number, case and command that this began with: what was asked for, what came out. Also in `make test`.
+seeds: install
+	@$(BIN)/python -m tests.seeds
 
 conformance: install
 	KEEP_CONFORMANCE=1 $(BIN)/pytest -m conformance tests/streams/process/web
