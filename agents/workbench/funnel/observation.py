@@ -36,14 +36,38 @@ class Observation:
     label: Label = field(default_factory=Label)
 
     @cached_property
+    def first(self) -> Verdict | None:
+        """The verdict of the gate that stopped the call at the first look; None if none did."""
+        return run_gates(self.case, FUNNEL_GATES)
+
+    @property
+    def first_stop(self) -> Stage | None:
+        """The gate that stopped the call at the first look."""
+        return None if self.first is None else self.first.stage
+
+    @property
+    def is_looked_at_again(self) -> bool:
+        """Whether an effect was accepted, so that the gates judged once more before it."""
+        return self.first is None and self.case.tool.is_effect and self.is_decided_by_gates
+
+    @property
+    def is_decided_by_gates(self) -> bool:
+        """Whether no earlier attempt at the case decided it: then the gates' acceptance stands."""
+        return self.trace.command is not None or self.stop is not None
+
+    @property
+    def later_stop(self) -> Stage | None:
+        """The gate that stopped the effect at a later look."""
+        return None if self.stop is None else self.stop.stage
+
+    @cached_property
     def stop(self) -> Verdict | None:
         """The verdict of the gate that stopped the call, at the first look or the second; None if none did.
 
         Not how the attempt ended: a repair that was stopped bears the stage of an attempt before.
         """
-        found = run_gates(self.case, FUNNEL_GATES)
-        if found is not None:
-            return found
+        if self.first is not None:
+            return self.first
         is_second_look = (
             self.trace.command is None
             and self.verdict.status is not Status.ACCEPT

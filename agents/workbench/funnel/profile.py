@@ -13,6 +13,7 @@ from decimal import Context, Decimal
 from statistics import median
 from typing import TypeVar
 
+from ticketgate.agents.funnel.gates.order import FUNNEL_GATES
 from ticketgate.agents.workbench.funnel.observation import Observation
 from ticketgate.agents.workbench.funnel.rates import Rate
 from ticketgate.codecs.values.strict import JsonValue
@@ -40,7 +41,8 @@ class Cost:
 @dataclass(frozen=True, slots=True)
 class Profile:
     """All rates by name, in the funnel's order; fidelity by field; the seconds that outcomes were unknown, sorted, and
-    how many are held. unlabelled: by label, how many of the cases lack it."""
+    how many are held. unlabelled: by label, how many of the cases lack it. first_looks, later_looks: by gate, how many
+    responses came to it when they were decided, and again before their effect; a worker's metric counts the same."""
 
     cases: int
     rates: tuple[Rate, ...]
@@ -49,6 +51,8 @@ class Profile:
     held: int
     cost: Cost
     unlabelled: Mapping[str, int]
+    first_looks: Mapping[str, int]
+    later_looks: Mapping[str, int]
 
     def rate(self, name: str) -> Rate:
         """The rate of that name; a field's is `fidelity.FIELD`. Raises KeyError."""
@@ -59,6 +63,7 @@ class Profile:
         return {
             "cases": self.cases,
             "unlabelled": dict(self.unlabelled),
+            "gate_evaluations": {"first": dict(self.first_looks), "later": dict(self.later_looks)},
             "rates": {each.name: each.to_json() for each in self.rates},
             "fidelity": {each.name.removeprefix(_FIDELITY): each.to_json() for each in self.fidelity},
             "unknown_duration": {
@@ -91,7 +96,20 @@ def profile(observations: Sequence[Observation]) -> Profile:
             "must_deny": sum(each.label.must_deny is None for each in observations),
             "cost": sum(each.label.cost is None for each in observations),
         },
+        first_looks=_came_to(each.first_stop for each in observations),
+        later_looks=_came_to(each.later_stop for each in observations if each.is_looked_at_again),
     )
+
+
+def _came_to(stops: Iterable[Stage | None]) -> Mapping[str, int]:
+    """By gate, how many came to it, by the gate that stopped each; None: none did."""
+    counted: Counter[str] = Counter()
+    for stop in stops:
+        for gate in FUNNEL_GATES:
+            counted[str(gate.stage)] += 1
+            if gate.stage is stop:
+                break
+    return {str(gate.stage): counted[str(gate.stage)] for gate in FUNNEL_GATES}
 
 
 def _of_the_proposer(observations: Sequence[Observation]) -> tuple[Rate, ...]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ticketgate.agents.funnel.catalogue import Catalogue
     from ticketgate.agents.funnel.tool_formats import Format
     from ticketgate.agents.workbench.funnel.cases import CaseResult, ReadCase
+    from ticketgate.agents.workbench.funnel.profiling import Profiled
 
 # As agents/funnel/tool_formats.py has them, which --help does not load.
 FORMATS: Final = ("json-schema", "openai", "anthropic", "google")
@@ -48,6 +49,11 @@ CATALOGUE = "payments"
 )
 @click.option("--profile", "as_profile", is_flag=True, help="Print the failure profile of labelled cases.")
 @click.option(
+    "--from-topics",
+    is_flag=True,
+    help="With --profile: of what the workers decided, as the settings' topics have it, in the place of CASES.",
+)
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -61,6 +67,7 @@ def command(
     offered: bool,
     form: str | None,
     as_profile: bool,
+    from_topics: bool,
     as_json: bool,
 ) -> int:
     """Put CASES, a file of JSON lines (- for standard input), through the funnel's gates.
@@ -81,17 +88,22 @@ def command(
                 "--lint reads a catalogue and no cases; leave CASES, --example, --offered and --profile out"
             )
         return _lint(load_catalogue(catalogue or CATALOGUE), as_json)
+    if from_topics:
+        if not as_profile or cases is not None or example is not None or offered:
+            raise CommandError(
+                "--from-topics takes the place of CASES in a profile; give it with --profile alone"
+            )
+        return _of_topics(load_catalogue(catalogue or CATALOGUE), as_json)
     if (cases is None) == (example is None):
         raise CommandError("nothing to run, or two things: name a file of CASES, or one of ours by --example")
-    if offered and as_profile:
-        raise CommandError(
-            "--offered runs no case, and a profile is of cases that were run; give one of the two"
-        )
+    _require(
+        not (offered and as_profile),
+        "--offered runs no case, and a profile is of cases that were run; give one of the two",
+    )
     source = f"{example}.jsonl" if cases is None else named(cases)
     text = example_text(source) if cases is None else read_text(cases)
     loaded = load_catalogue(catalogue or CATALOGUE)
-    if form is not None and not offered:
-        raise CommandError("--format says how --offered writes; give --offered as well")
+    _require(form is None or offered, "--format says how --offered writes; give --offered as well")
     if offered:
         return _offered(text, source, loaded, form)
     run = _profile if as_profile else _run
@@ -99,6 +111,11 @@ def command(
     if code and cases is not None and catalogue is None:
         say(f"judged by the catalogue {loaded.name} {loaded.version}; cases of another need --catalogue")
     return code
+
+
+def _require(fits: bool, otherwise: str) -> None:
+    if not fits:
+        raise CommandError(otherwise)
 
 
 def _read(text: str, source: str) -> tuple[ReadCase, ...]:
@@ -122,11 +139,17 @@ def _offered(text: str, source: str, catalogue: Catalogue, form: str | None) -> 
     return 0
 
 
+def _of_topics(catalogue: Catalogue, as_json: bool) -> int:
+    from ticketgate.streams.cli.funnel.from_topics import profile_topics
+    from ticketgate.streams.config.settings import load_settings
+
+    return _show(asyncio.run(profile_topics(catalogue, load_settings({}).settings)), as_json)
+
+
 def _profile(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -> int:
     from ticketgate.agents.effects.adapters.memory import MemoryProvider
     from ticketgate.agents.workbench.funnel.cases import FunnelCaseError
     from ticketgate.agents.workbench.funnel.profiling import profile_cases
-    from ticketgate.streams.cli.funnel.profile import profile_lines
 
     try:
         profiled = asyncio.run(
@@ -134,6 +157,12 @@ def _profile(cases: tuple[ReadCase, ...], catalogue: Catalogue, as_json: bool) -
         )
     except FunnelCaseError as err:
         raise CommandError(str(err)) from err
+    return _show(profiled, as_json)
+
+
+def _show(profiled: Profiled, as_json: bool) -> int:
+    from ticketgate.streams.cli.funnel.profile import profile_lines
+
     failed = [result.name for result in profiled.results if result.unmet]
     if as_json:
         print_json({**profiled.profile.to_json(), "not_as_expected": failed})

@@ -89,6 +89,30 @@ def test_the_seeds_seven_cases_end_as_it_says_with_one_transfer(funnel: PaymentF
     }
 
 
+def test_the_worker_counts_what_a_profile_of_its_topics_counts(funnel: PaymentFunnel) -> None:
+    funnel.delegate("actor-counted")
+    funnel.send(proposal("case-counted", actor_id="actor-counted"))
+    assert funnel.effect("case-counted")["status"] == "created"
+    funnel.wait_taken()
+
+    done = funnel.gate.run("funnel", "--profile", "--from-topics", "--json")
+
+    assert done.stdout, done.stderr
+    profiled = json.loads(done.stdout)
+    name = "ticketgate_gate_evaluations_total"
+
+    def live(look: str, gate: str) -> float:
+        """How many came to a gate; a record that is no proposal is no response."""
+        return sum(
+            worker.metric(name, gate=gate, look=look)
+            - worker.metric(name, gate=gate, look=look, outcome="malformed")
+            for worker in funnel.gate.workers
+        )
+
+    for look, counted in profiled["gate_evaluations"].items():
+        assert {gate: live(look, gate) for gate in counted} == counted, done.stderr
+
+
 def test_a_decision_is_dispatched_with_what_it_rests_on(funnel: PaymentFunnel) -> None:
     funnel.delegate("actor-whole")
     funnel.send(proposal("case-whole", actor_id="actor-whole"))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from ticketgate.agents.effects.adapters.memory import MemoryProvider
 from ticketgate.agents.effects.ledger import Command, Order
 from ticketgate.agents.funnel.gates.order import FUNNEL_GATES
+from ticketgate.agents.workbench.funnel.cases import read_cases
+from ticketgate.agents.workbench.funnel.profiling import profile_cases
 from ticketgate.store.attempts import CaseKey, NewAttempts
 from ticketgate.streams.config.telemetry import Telemetry
 from ticketgate.streams.roles.effects.second_look import SecondLook
 from ticketgate.streams.roles.propose.proposal_work import ProposalWork
 
 from ...support.fakes import TOKEN
-from ...support.funnel import PAYMENTS, call
+from ...support.funnel import PAYMENTS, WORLD, authority, call
 from .test_proposal_work import Books, Evident, arrival, now
 
 # One that is repaired, one of the wrong tool, two that pass: each response comes to the gate parse once.
@@ -110,3 +115,33 @@ async def test_a_second_look_is_counted_apart() -> None:
 
     assert counted(telemetry, "first") == before
     assert counted(telemetry, "later") == {str(gate.stage): 1 for gate in FUNNEL_GATES}
+
+
+async def test_live_denominators_are_those_of_the_same_cases_in_a_file() -> None:
+    telemetry = Telemetry()
+    work = proposal_work(telemetry, Books())
+    lines: list[str] = []
+    for number, text in enumerate(CALLS, start=1):
+        one = arrival(text, 1)
+        proposal = replace(one.document, case_id=f"case_{number}")
+        work.count(await work.decide([replace(one, document=proposal)], token=TOKEN))
+        lines.append(
+            json.dumps(
+                {
+                    "name": proposal.case_id,
+                    "at": "2026-09-01T12:00:00Z",
+                    "request": proposal.request.to_json(),
+                    "authority": authority().to_json(),
+                    "world": WORLD.to_json(),
+                    "call": text,
+                    "label": {},
+                }
+            )
+        )
+    cases = read_cases("\n".join(lines), source="test")
+
+    profiled = await profile_cases(cases, catalogue=PAYMENTS, provider=MemoryProvider())
+
+    assert dict(counted(telemetry, "first")) == profiled.profile.first_looks
+    # The two that pass are looked at once more before their effect; one of them finds it standing.
+    assert set(profiled.profile.later_looks.values()) == {2}
