@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -255,6 +256,19 @@ row("001", "a provider's own call object is a proposal", "accept", lambda: outco
 row("001", "abstaining is right where no tool serves the request", ("accept", "abstention"), lambda: outcome(
     '{"call_id": "c", "abstain": "unsupported_operation"}', asked=request("delete_account")
 )[:2])  # fmt: skip
+
+
+@cache
+def mutated() -> Any:
+    return product.printed("funnel", "--example", "payments", "--mutate")
+
+
+row("001", "each row of the release instrument is an executable test: no mutation of one's own catalogue passes", [],
+    lambda: mutated()["survivors"])  # fmt: skip
+for _kind in ("field", "order", "authority", "state", "time-out", "duplicate"):
+    row("001", f"mutations of kind {_kind} are generated for the effect", True,
+        lambda kind=_kind: mutated()["tools"]["schedule_transfer"][kind] > 0)  # fmt: skip
+row("001", "their report is bound to the catalogue's hash", 64, lambda: len(mutated()["catalogue_hash"]))
 
 # What is measured over what.
 DENOMINATORS = {

@@ -154,7 +154,9 @@ def _standing(name: str, subject: Subject) -> Standing:
         what, remedy = f"there is no {claim} beside the funnel file", "name a file that is there"
         return Standing(requirement=name, says=requirement.says, fault=what, remedy=remedy)
     ours = () if isinstance(seen, CannotTell) or requirement.test is None else (requirement.test,)
-    shown_by = (*ours, *given) or ("the ledger in Redis is this repository's own",)
+    shown_by = (*ours, *given) or (
+        "what comes along" if name == "mutations_refused" else "the ledger in Redis is this repository's own",
+    )
     return Standing(requirement=name, says=requirement.says, shown_by=shown_by)
 
 

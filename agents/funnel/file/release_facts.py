@@ -15,6 +15,7 @@ from ticketgate.agents.funnel.file.funnel_specs import (
     SignedLookup,
     ToolEffect,
 )
+from ticketgate.agents.funnel.file.mutation_report import read_report, shipped_report
 from ticketgate.agents.funnel.values import Kind
 
 
@@ -180,6 +181,24 @@ def _read_back(subject: Subject) -> Seen:
     return Fails(why, "add its read_back_url, or write automatic = false")
 
 
+def _mutations_refused(subject: Subject) -> Seen:
+    """The report that the file names, or the one that comes with a built-in catalogue; a word for it is not enough."""
+    catalogue = subject.file.catalogue
+    if subject.tool is None or catalogue is None:
+        return CannotTell()
+    named = subject.effect.stands.get("mutations_refused", "")
+    report = read_report(subject.file.path.parent / named) if named.startswith(("./", "../")) else None
+    report = report or shipped_report(catalogue.name)
+    run_it = "run `ticketgate funnel CASES --mutate --catalogue FILE --out mutations.json`"
+    if report is None:
+        return Fails(
+            "no report of mutations is named",
+            f'{run_it} and write stands.mutations_refused = "./mutations.json"',
+        )
+    fault = report.fault(catalogue, subject.name)
+    return Stands() if fault is None else Fails(fault, f"{run_it} anew")
+
+
 def _by_our_own_ledger(subject: Subject) -> Seen:
     """The ledger in Redis keeps a key and shows an effect in one step: there is nothing to measure."""
     return Stands() if isinstance(subject.provider, RedisProvider) else CannotTell()
@@ -196,6 +215,7 @@ _CHECKS: Final[Mapping[str, Callable[[Subject], Seen]]] = {
     "revocable": _revocable,
     "idempotent_by_key": _idempotent_by_key,
     "read_back": _read_back,
+    "mutations_refused": _mutations_refused,
     "provider_key_tested": _by_our_own_ledger,
     "settle_time_measured": _by_our_own_ledger,
 }

@@ -97,8 +97,22 @@ def profile(observations: Sequence[Observation]) -> Profile:
             "cost": sum(each.label.cost is None for each in observations),
         },
         first_looks=_came_to(each.first_stop for each in observations),
-        later_looks=_came_to(each.later_stop for each in observations if each.is_looked_at_again),
+        later_looks=_came_to(each.later_stop for each in _looked_at_again(observations)),
     )
+
+
+def _looked_at_again(observations: Iterable[Observation]) -> Iterable[Observation]:
+    """Those whose effect was judged once more before it: of a key that an effect stands under, nothing is sent, and so
+    nothing judged."""
+    taken: set[str] = set()
+    for each in observations:
+        if not each.is_looked_at_again:
+            continue
+        if each.trace.command is None:
+            yield each
+        elif each.trace.command.key not in taken:
+            taken.add(each.trace.command.key)
+            yield each
 
 
 def _came_to(stops: Iterable[Stage | None]) -> Mapping[str, int]:

@@ -47,6 +47,16 @@ CATALOGUE = "payments"
     type=click.Choice(FORMATS),
     help="With --offered: as a JSON Schema of the calls, or in a provider's tool format.",
 )
+@click.option(
+    "--mutate",
+    is_flag=True,
+    help="Change each accepted case in every way that must not pass, and report what passed; for `release`.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --mutate: the report's file.  [default: stdout]",
+)
 @click.option("--profile", "as_profile", is_flag=True, help="Print the failure profile of labelled cases.")
 @click.option(
     "--from-topics",
@@ -66,6 +76,8 @@ def command(
     lint: bool,
     offered: bool,
     form: str | None,
+    mutate: bool,
+    out: Path | None,
     as_profile: bool,
     from_topics: bool,
     as_json: bool,
@@ -104,6 +116,12 @@ def command(
     text = example_text(source) if cases is None else read_text(cases)
     loaded = load_catalogue(catalogue or CATALOGUE)
     _require(form is None or offered, "--format says how --offered writes; give --offered as well")
+    _require(out is None or mutate, "--out is where --mutate writes its report; give --mutate as well")
+    if mutate:
+        _require(
+            not (offered or as_profile), "--mutate runs cases of its own; leave --offered and --profile out"
+        )
+        return _mutate(text, source, loaded, out)
     if offered:
         return _offered(text, source, loaded, form)
     run = _profile if as_profile else _run
@@ -137,6 +155,28 @@ def _offered(text: str, source: str, catalogue: Catalogue, form: str | None) -> 
     except FunnelCaseError as err:
         raise CommandError(str(err)) from err
     return 0
+
+
+def _mutate(text: str, source: str, catalogue: Catalogue, out: Path | None) -> int:
+    from ticketgate.agents.workbench.funnel.cases import FunnelCaseError
+    from ticketgate.agents.workbench.funnel.mutating import mutate
+
+    try:
+        report = asyncio.run(mutate(text, source=source, catalogue=catalogue))
+    except FunnelCaseError as err:
+        raise CommandError(str(err)) from err
+    if out is None:
+        print_json(report.to_json())
+    else:
+        try:
+            out.write_text(json.dumps(report.to_json(), indent=1) + "\n", encoding="utf-8")
+        except OSError as err:
+            raise CommandError(
+                f"--out {out}: cannot be written: {err.strerror or err}; name another file"
+            ) from err
+    for told in (*report.survivors, *report.untried):
+        say(f"ticketgate: {'PASSED: ' if told in report.survivors else ''}{_shown(told)}")
+    return EXIT_FINDINGS if report.survivors or report.untried else 0
 
 
 def _of_topics(catalogue: Catalogue, as_json: bool) -> int:
