@@ -23,8 +23,8 @@ from jwt.api_jws import PyJWS
 from ticketgate.agents.funnel.lookups.algorithms import (
     PUBLIC_KEY_ALGORITHMS,
     SHARED_SECRET_ALGORITHMS,
-    key_fits,
 )
+from ticketgate.agents.funnel.lookups.key_lengths import key_fits
 from ticketgate.codecs.files.fault import FileFault
 from ticketgate.codecs.files.reading import MAX_WRITTEN_BYTES, read_file, read_text
 from ticketgate.codecs.files.toml_text import read_toml

@@ -16,7 +16,7 @@ from datetime import datetime
 import jwt
 from jwt.api_jws import PyJWS
 from ticketgate.agents.funnel.evidence import CLOCK_SKEW_S, Authority, EvidenceUnreadable, World
-from ticketgate.agents.funnel.lookups.algorithms import key_fits
+from ticketgate.agents.funnel.lookups.key_lengths import key_fits
 from ticketgate.agents.funnel.lookups.reading import authority_of, world_of
 from ticketgate.agents.funnel.values import plain
 from ticketgate.codecs.records.proposal import Proposal
