@@ -34,6 +34,7 @@ COMMANDS = {
     "release": ("funnel.release", "Say which effects may be automatic, and what must stand for it."),
     "case": ("funnel.case", "Write the record of an incident as a case that shows it."),
     "audit": ("operations.audit", "Account for every input: duplicate, missing, pending."),
+    "review": ("review.group", "List what waits for a person, show it, settle it."),
     "claims": ("operations.claims", "Show a claim, or rebuild lost claims from the outputs."),
     "reconcile": (
         "operations.reconcile",

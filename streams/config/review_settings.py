@@ -6,6 +6,7 @@ Promise: what is made does not contradict itself. No file is read here.
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -40,6 +41,21 @@ class ReviewSettings(WebSettings):
         gt=timedelta(0),
         le=timedelta(days=7),
     )
+
+    review_view: Path = Field(
+        Path("ticketgate-review.sqlite3"),
+        description="file in which `review` keeps what waits, text and all; beside it the people, and what they read",
+    )
+
+    @property
+    def people_file(self) -> Path:
+        """From names to pseudonyms."""
+        return self.review_view.with_suffix(".people.json")
+
+    @property
+    def reading_log(self) -> Path:
+        """Who was shown which tickets' text."""
+        return self.review_view.with_suffix(".reads.jsonl")
 
     @model_validator(mode="after")
     def _two_people(self) -> Self:

@@ -19,7 +19,7 @@ class SettingsError(Exception):
         self.setting, self.what, self.remedy = setting, what, remedy
 
 
-def _duration(value: object) -> object:
+def parse_duration(value: object) -> object:
     """`"90s"`, `"14d"`, `"250ms"` or a number of seconds."""
     if isinstance(value, str):
         number = value.rstrip("dhms")
@@ -33,7 +33,7 @@ def _duration(value: object) -> object:
     return value
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 
 
 def _keys(value: object) -> object:

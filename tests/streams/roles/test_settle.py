@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis
 from ticketgate.agents.settling.signing import sign
 from ticketgate.codecs.records.identity import Coordinate, effect_key, settlement_key
 from ticketgate.codecs.records.settlement import Action, value_digest
+from ticketgate.streams.parts.valkey import Valkey
 
 from ...support.deciding import SUPPORT
 from ...support.deployment import Deployment, ticket
@@ -257,3 +259,54 @@ def test_however_a_worker_ends_at_its_steps_each_ticket_is_settled_once(
     assert sorted(told) == sorted(expected)
     assert sorted(each["ticket_id"] for each in desk.dispatched()) == sorted(names)
     assert len(desk.deployment.committed("settled")) == len(expected)
+
+
+FUNNEL = """
+[providers.desk]
+adapter = "redis"
+url = "{url}"
+prefix = "{prefix}"
+
+[tools.assign_queue]
+provider = "desk"
+contribution = "choice"
+consequence = "reversible"
+automatic = true
+stands.choices_listed = "tests/delivery"
+stands.selection_measured = "tests/delivery"
+stands.undo_tried = "tests/delivery"
+"""
+
+
+def test_what_a_person_accepted_is_carried_out_once_even_if_the_ticket_is_decided_anew(
+    deploy: NewDeployment, tmp_path: Path, valkey: Valkey
+) -> None:
+    """Its claims are over, it is sent again, decided and accepted again: the effect has the ticket's own key."""
+    prefix = f"{tmp_path.name}:"
+    (tmp_path / "funnel.toml").write_text(FUNNEL.format(url=valkey.url, prefix=prefix))
+    desk = desk_of(deploy, tmp_path, ["A"], funnel=str(tmp_path / "funnel.toml"))
+    desk.deployment.start_worker(ROLES="decide,effects,settle")
+    desk.deployment.send([ticket("A")])
+    first = desk.reviews(1)["A"]
+    desk.press(desk.settlement(first))
+    desk.deployment.wait_for_records(1, "receipts")
+    key = read(first).idempotency_key
+    with Redis.from_url(valkey.url) as redis:
+        for name in (key, settlement_key(key)):
+            assert redis.delete(f"ticketgate:{desk.deployment.name}:claim:{name}") == 1
+
+    desk.deployment.send([ticket("A")])
+    again = max(desk.deployment.wait_for_records(2, "review"), key=lambda each: each.offset)
+    desk.press(desk.settlement(first, by="p-2"), desk.settlement(again))
+    told = desk.told(3)
+    desk.wait_until(lambda: not desk.deployment.lag("dispatch", group=f"{desk.deployment.name}.effects"))
+
+    assert sorted((each["outcome"], each["code"]) for each in told.values()) == [
+        ("accepted", ""),
+        ("accepted", ""),
+        ("void", "decided_anew"),
+    ]
+    assert len(desk.dispatched()) == 2
+    with Redis.from_url(valkey.url) as redis:
+        carried_out = [int(str(redis.hlen(name))) for name in redis.scan_iter(match=f"{prefix}*")]
+    assert carried_out == [1]

@@ -1,0 +1,91 @@
+"""What the commands of `review` share: the person, the view, and how a moment and an age are shown."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from ticketgate.streams.cli.options import TEXT
+from ticketgate.streams.cli.steps import steps
+from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.config.usage import CommandError
+
+if TYPE_CHECKING:
+    from ticketgate.streams.operations.review.rows import Case
+    from ticketgate.streams.operations.review.view import View
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+as_flag = click.option(
+    "--as",
+    "person",
+    type=TEXT,
+    metavar="NAME",
+    help="Who you are; records bear a pseudonym.  [default: your login]",
+)
+
+
+def person_of(settings: Settings, person: str | None) -> str:
+    """The pseudonym of who is at the terminal. Raises `CommandError`."""
+    from ticketgate.streams.operations.review.people import pseudonym_of
+
+    return pseudonym_of(settings.people_file, person or getpass.getuser())
+
+
+def fed_view(settings: Settings) -> View:
+    """The view, up to date. Raises `Unreachable`, `ConditionFailed` and `CommandError`."""
+    from ticketgate.streams.operations.review.feeding import open_view
+
+    try:
+        with steps() as progress:
+            return asyncio.run(open_view(settings, settings.review_view, progress=progress))
+    except OSError as err:
+        raise CommandError(
+            f"TICKETGATE_REVIEW_VIEW: {settings.review_view} cannot be written ({err.strerror}); name another file"
+        ) from err
+
+
+def log_texts(settings: Settings, by: str, command: str, cases: list[str]) -> None:
+    """Write down whose text is about to be shown. Raises `CommandError`: what cannot be logged is not shown."""
+    from ticketgate.streams.operations.review.people import log_reading
+
+    try:
+        log_reading(settings.reading_log, at=datetime.now(UTC), by=by, command=command, tickets=cases)
+    except OSError as err:
+        raise CommandError(
+            f"{settings.reading_log}: cannot be written ({err.strerror}), and no text is shown without it"
+        ) from err
+
+
+def one_case(view: View, name: str, now_ms: int) -> Case:
+    """The ticket's newest decision in review, by its key or id. Raises `CommandError`."""
+    from ticketgate.streams.operations.review.rows import Kind
+
+    found = view.find(name, now_ms=now_ms)
+    if not found:
+        raise CommandError(f"no ticket {name!r} lies in review; give its id or its idempotency key")
+    decisions = [each for each in found if each.kind is Kind.DECISION] or found
+    if len({each.key for each in decisions}) > 1:
+        keys = ", ".join(sorted({each.key for each in decisions}))
+        raise CommandError(
+            f"several tickets have the id {name!r}, of other tenants; give one of the keys {keys}"
+        )
+    return decisions[0]
+
+
+def moment(at_ms: int) -> str:
+    """A moment as people read it: UTC, to the second."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def age(ms: int) -> str:
+    """`3d`, `5h`, `12m`: the largest unit."""
+    seconds = max(0, ms // 1000)
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

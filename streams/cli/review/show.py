@@ -1,0 +1,140 @@
+"""`ticketgate review show`: the whole case of a ticket."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
+from ticketgate.streams.cli.output import print_field, print_json, print_table, quiet_libraries, say
+from ticketgate.streams.cli.review.sharing import as_flag, fed_view, log_texts, moment, one_case, person_of
+from ticketgate.streams.cli.steps import steps
+from ticketgate.streams.config.settings import Settings
+
+if TYPE_CHECKING:
+    from ticketgate.agents.policy import Policy
+    from ticketgate.streams.operations.review.desk import Lying
+    from ticketgate.streams.operations.review.timeline import Event
+
+
+@click.command("show")
+@click.argument("key", type=TEXT)
+@as_flag
+@json_flag
+@settings_flags("kafka", "namespace", "policy", "console_keys", "console_key", "review_view")
+def show(key: str, person: str | None, as_json: bool, settings: Settings) -> None:
+    """Show the whole case of a ticket, by its KEY or its id: its text, each answer against its threshold, what the
+    policy objects to, the nearest assignments that it would accept, and one timeline over all topics.
+
+    The assignments are suggestions: they say what the policy accepts, and not what is true. It is logged who was shown
+    the text.
+    """
+    from ticketgate.agents.policy import load_policy
+    from ticketgate.agents.settling.console_keys import ConsoleRole
+    from ticketgate.streams.operations.review.desk import look, require_key
+    from ticketgate.streams.operations.review.feeding import now_ms
+    from ticketgate.streams.operations.review.rows import Kind
+    from ticketgate.streams.operations.review.timeline import timeline
+
+    quiet_libraries()
+    require_key(settings, ConsoleRole.READ)
+    by = person_of(settings, person)
+    with fed_view(settings) as view:
+        case = one_case(view, key, now_ms())
+        settlements = view.settlements(key=case.key)
+    log_texts(settings, by, "show", [case.key])
+    lying = asyncio.run(look(settings, case)) if case.kind is Kind.DECISION else None
+    policy = None if settings.policy is None else load_policy(settings.policy)
+    with steps() as progress:
+        events = asyncio.run(timeline(settings, case, progress=progress))
+    told = {} if lying is None else _told(lying, policy)
+    if as_json:
+        print_json(
+            asdict(case) | told | {"settlements": settlements, "timeline": [_event(each) for each in events]}
+        )
+        return
+    for name in ("ticket_id", "tenant", "key", "state", "place", "reasons", "labels"):
+        print_field(name, getattr(case, name))
+    if case.state == "waiting":
+        print_field("can be settled until", f"{moment(case.expires_ms)} UTC")
+    if lying is not None:
+        _print_told(told)
+    print_table(
+        ("when (UTC)", "topic", "at", "what"),
+        [(moment(each.at_ms), each.topic, str(each.coordinate.offset), _what(each)) for each in events],
+    )
+
+
+def _told(lying: Lying, policy: Policy | None) -> dict[str, Any]:
+    from ticketgate.streams.operations.review.desk import suggestions
+
+    found: dict[str, Any] = {
+        "text": None if lying.ticket is None else lying.ticket.state,
+        "attributes": None if lying.ticket is None else lying.ticket.attributes,
+        "probabilities": dict(lying.record.probabilities),
+        "violations": [{"rule": each.rule, "message": each.message} for each in lying.record.violations],
+    }
+    if policy is None:
+        return found
+    near = suggestions(lying, policy)
+    return found | {
+        "thresholds": dict(policy.thresholds),
+        "rules_in_words": {rule.id: rule.sentence for rule in policy.rules},
+        "suggestions": [{"labels": each.labels, "changed": each.changed} for each in near.suggestions],
+        "suggestions_are_whole": near.is_whole,
+    }
+
+
+def _print_told(told: dict[str, Any]) -> None:
+    print_field("text", told["text"] if told["text"] is not None else "nowhere any more")
+    if told["attributes"]:
+        print_field("attributes", told["attributes"])
+    thresholds = told.get("thresholds", {})
+    for question, chance in told["probabilities"].items():
+        # repr of a float: the shortest text that reads back as the same, so that none is shown across its threshold.
+        bound = f", selected from {thresholds[question]!r} on" if question in thresholds else ""
+        print_field(f"answer {question}", f"{chance!r}{bound}" if isinstance(chance, int | float) else chance)
+    for each in told["violations"]:
+        print_field(f"rule {each['rule']}", each["message"])
+    for each in told.get("suggestions", []):
+        changed = ", ".join(each["changed"]) or "nothing"
+        print_field("would be accepted", f"{', '.join(each['labels']) or 'no label'} (changes {changed})")
+    if told.get("suggestions"):
+        say("these are the nearest that the policy accepts; they say nothing of what is true")
+    elif "suggestions" in told:
+        say("no assignment near the model's would be accepted; it can be rejected or returned")
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return {
+        "at_ms": event.at_ms,
+        "topic": event.topic,
+        "coordinate": str(event.coordinate),
+        "value": event.value,
+    }
+
+
+def _what(event: Event) -> str:
+    """One line of a record: of which kind it is, and what it says."""
+    value: Any = event.value
+    if not isinstance(value, dict):
+        return "no JSON"
+    kind = str(value.get("schema", "ticket/1"))
+    if kind.startswith("settlement/"):
+        return f"settlement: {value.get('action')} by {value.get('by')}"
+    if kind.startswith("settled/"):
+        return f"settled: {value.get('outcome')} {value.get('code') or ''} by {value.get('by')}".replace(
+            "  ", " "
+        )
+    if kind.startswith("decision/"):
+        verdict = value.get("verdict", {})
+        person = f" by {value['settled']['by']}" if "settled" in value else ""
+        effects = ", ".join(each["tool"] for each in value.get("effects", []))
+        return f"{verdict.get('status')} at {verdict.get('stage')}{person}" + (
+            f" → {effects}" if effects else ""
+        )
+    if kind.startswith("receipt/"):
+        return f"effect {value.get('tool')}: {value.get('effect_state') or value.get('kind')}"
+    return kind

@@ -1,0 +1,65 @@
+"""Who reads and settles here: pseudonyms, the file that says whom they stand for, and the log of what was read.
+
+Promise: a record on a topic bears the pseudonym alone. Erasing a person's line erases whom it stands for: nothing in
+the pseudonym tells. Both files are their owner's alone, and a half-written one is never left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from datetime import datetime
+from pathlib import Path
+
+from ticketgate.codecs.values.times import rfc3339
+from ticketgate.streams.config.usage import CommandError
+
+
+def pseudonym_of(path: Path, name: str) -> str:
+    """The person's pseudonym, made at the first time. Raises `CommandError` for a file that cannot be used."""
+    people = _read(path)
+    if name not in people:
+        people[name] = f"p-{secrets.token_hex(8)}"
+        _write(path, people)
+    return people[name]
+
+
+def forget(path: Path, name: str) -> bool:
+    """Erase whom a pseudonym stands for; False if nobody of that name is there. Raises `CommandError`."""
+    people = _read(path)
+    if people.pop(name, None) is None:
+        return False
+    _write(path, people)
+    return True
+
+
+def log_reading(path: Path, *, at: datetime, by: str, command: str, tickets: list[str]) -> None:
+    """Write down who was shown the text of which tickets, before it is shown. Raises OSError."""
+    line = json.dumps({"at": rfc3339(at), "by": by, "command": command, "tickets": tickets}) + "\n"
+    with os.fdopen(
+        os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8"
+    ) as log:
+        log.write(line)
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as err:
+        raise CommandError(f"{path}: cannot be read ({err}); mend it, or take it away") from err
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise CommandError(f"{path}: is no object from names to pseudonyms; mend it, or take it away")
+    return found
+
+
+def _write(path: Path, people: dict[str, str]) -> None:
+    new = path.with_name(f"{path.name}.new")
+    with os.fdopen(os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        json.dump(people, file, indent=1, sort_keys=True)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)

@@ -1,0 +1,126 @@
+"""What the view is fed with, and what it gives: plain rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What lies in review. Decisions are settled; the others are looked into."""
+
+    DECISION = "decision"
+    COLLISION = "collision"
+    CASE = "case"
+    RECEIPT = "receipt"
+
+
+class State(StrEnum):
+    """How a record in review stands."""
+
+    WAITING = "waiting"
+    EXPIRED = "expired"
+    """It waits, and its ticket's claim is over: it can be settled no more."""
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    RETURNED = "returned"
+    REPLACED = "replaced"
+    """The ticket was decided anew since."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewed:
+    """A record in review. place: its coordinate. key: the ticket's, or what else stands as its key. claim: where the
+    ticket lies, with its fingerprint. text: of the ticket, for the search; says: its beginning."""
+
+    place: str
+    key: str
+    ticket_id: str
+    tenant: str
+    kind: Kind
+    at_ms: int
+    sha256: str
+    stage: str
+    policy: str
+    rules: tuple[str, ...]
+    labels: tuple[str, ...]
+    reasons: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A settlement as it lies on `settlements`."""
+
+    coordinate: str
+    id: str
+    key: str
+    review: str
+    action: str
+    by: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What became of a settlement."""
+
+    coordinate: str
+    id: str
+    key: str
+    review: str
+    action: str
+    by: str
+    at_ms: int
+    outcome: str
+    code: str
+    reasons: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A row of the view. id: grows with age, the oldest first; `after` of the next page."""
+
+    id: int
+    place: str
+    key: str
+    ticket_id: str
+    tenant: str
+    kind: Kind
+    state: State
+    at_ms: int
+    expires_ms: int
+    sha256: str
+    stage: str
+    policy: str
+    rules: tuple[str, ...]
+    labels: tuple[str, ...]
+    reasons: tuple[str, ...]
+    says: str
+    settlement: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A filter: all that is given must hold. state: waiting unless told. words: all of them in the text.
+    older_than_ms: before that moment."""
+
+    state: State = State.WAITING
+    kind: str | None = None
+    stage: str | None = None
+    policy: str | None = None
+    tenant: str | None = None
+    rules: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    words: str | None = None
+    older_than_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many; `is_whole` False: at least so many, counting ended there."""
+
+    rows: int
+    is_whole: bool
