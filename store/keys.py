@@ -10,6 +10,7 @@
 `ticketgate:{namespace}:skip:{topic}:{partition}`            integer an unreadable batch to pass over (skips.py)
 `ticketgate:{namespace}:attempts:{case key}:{version}`       hash    attempts at a case by number (attempts.py)
 `ticketgate:{namespace}:effect:{effect key}`                 hash    an effect and how far it is (ledger.py)
+`ticketgate:{namespace}:confirmation:{digest}`               string  the effect that used it up (ledger.py)
 `ticketgate:{namespace}:effects_open`                        zset    effects by the ms when to look again (ledger.py)
 `ticketgate:{namespace}:looks`                               hash    looks at effects that never ended (looks.py)
 `ticketgate:{namespace}:effects_since`                       zset    open effects by the ms since when (ledger.py)
@@ -54,6 +55,10 @@ class Keys:
     def committed(self, topic: str, partition: int) -> str:
         """The mark of the last committed offset that a lane has seen."""
         return f"{self.prefix}committed:{topic}:{partition}"
+
+    def confirmation(self, digest: str) -> str:
+        """The key of the effect that used a confirmation up."""
+        return f"{self.prefix}confirmation:{digest}"
 
     def effect(self, key: str) -> str:
         """An effect in the ledger."""

@@ -240,6 +240,7 @@ def receipt_of(found: Entry | Collided, *, asked: Order | None = None) -> Effect
         settled_by=found.settled_by,
         judged_again=found.judged_again,
         at=found.at,
+        confirmation=found.confirmation,
     )
 
 

@@ -34,6 +34,9 @@ STILL_PENDING_NEXT_STEP = "a person asks the provider; nothing is sent again"
 UNDONE_NEXT_STEP = "nothing stands as it was asked for; a new effect takes a new key"
 UNDECLARED_NEXT_STEP = "a person looks what the state means, and declares it among the tool's states"
 DIFFERS_NEXT_STEP = "a person compares the two; what stands is not what was asked for"
+SPENT_NEXT_STEP = (
+    "nothing is sent; a person confirms once more, by an event of its own, and the case is proposed anew"
+)
 ABSENT_NEXT_STEP = (
     "nothing stands; sent once more under its key if the provider allows, or else held for a person"
 )
@@ -50,6 +53,17 @@ STANDS: Final = Verdict(Status.ACCEPT, Stage.POSTCONDITION, (), VERIFIED_NEXT_ST
 _NOT_VERIFIED: Final = Verdict(
     Status.UNKNOWN, Stage.POSTCONDITION, ("effect_not_verified",), UNKNOWN_NEXT_STEP
 )
+
+
+def confirmation_spent(entry: Entry) -> Settlement | None:
+    """How an effect is stopped for which no confirmation is left; None where it has one, or needs none."""
+    if not entry.is_unconfirmed:
+        return None
+    reasons = (f"confirmation_spent:by={shorten(entry.spent_by or 'unknown')}",)
+    return Settlement(
+        state=EffectState.REJECTED,
+        verdict=Verdict(Status.DENY, Stage.AUTHORITY, reasons, SPENT_NEXT_STEP),
+    )
 
 
 def refused(entry: Entry, answer: Refused | Collision) -> Settlement:

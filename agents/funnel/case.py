@@ -63,7 +63,8 @@ class Unreadable:
 class FunnelCase:
     """A proposal under a catalogue, with the evidence as it was looked up. `at`: the moment that is judged for.
 
-    unreadable: `authority:why` or `world:why`, what was looked up and is no evidence (evidence.py).
+    unreadable: `authority:why` or `world:why`, what was looked up and is no evidence (evidence.py). confirmed_by: the
+    digest of the only confirmation that counts, empty if none does; None: any.
     """
 
     proposal: Proposal
@@ -72,6 +73,7 @@ class FunnelCase:
     world: World
     at: datetime
     unreadable: tuple[str, ...] = ()
+    confirmed_by: str | None = None
 
     @property
     def request(self) -> Request:

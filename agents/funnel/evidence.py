@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Annotated, ClassVar, Final, Protocol
 
 from pydantic import AfterValidator, AwareDatetime, ConfigDict, FailFast
+from ticketgate.codecs.records.identity import confirmation_digest
 from ticketgate.codecs.records.proposal import Proposal, Scalar
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.values.times import rfc3339
@@ -49,6 +50,11 @@ class Confirmation:
     operation: str
     bound: _Facts
     confirmed_at: WritableMoment
+
+    @property
+    def digest(self) -> str:
+        """The act of confirming by name, whatever it says: it allows one effect."""
+        return confirmation_digest(self.actor_id, self.event_id)
 
     def to_json(self) -> dict[str, JsonValue]:
         """The confirmation as a JSON object, every field written."""

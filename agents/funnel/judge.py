@@ -14,7 +14,7 @@ from ticketgate.agents.effects.port import Command
 from ticketgate.agents.funnel.case import KEY_FIELD, Call, FunnelCase
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Evidence
-from ticketgate.agents.funnel.gates.evidence import WORLD_NEXT_STEP
+from ticketgate.agents.funnel.gates.evidence import WORLD_NEXT_STEP, standing_confirmations
 from ticketgate.agents.funnel.gates.order import FUNNEL_GATES
 from ticketgate.agents.funnel.gates.shape import check_schema
 from ticketgate.agents.funnel.repair import Attempt, follow
@@ -35,12 +35,13 @@ CHANGED_NEXT_STEP = "nothing is done; the catalogue has changed since, so the re
 @dataclass(frozen=True, slots=True)
 class Judged:
     """How an attempt was judged. repair: what is told of the repair, if it is or asks for one. command: of an
-    accepted effect, and of nothing else."""
+    accepted effect, and of nothing else. confirmations: digests of those that allow it, where it needs one."""
 
     verdict: Verdict
     decision: DecisionReceipt
     repair: RepairReceipt | None = None
     command: Command | None = None
+    confirmations: tuple[str, ...] = ()
 
 
 def judge(
@@ -68,12 +69,15 @@ def judge(
         verdict = followed.verdict
     command: Command | None = None
     result: Mapping[str, JsonValue] = {}
+    confirmations: tuple[str, ...] = ()
     if verdict is None and case.tool.is_effect:
         verdict = Verdict(Status.ACCEPT, Stage.AUTHORITY, (), DECIDED_NEXT_STEP)
         command = _command(case, namespace)
+        if case.authority is not None:
+            confirmations = standing_confirmations(case, case.authority)
     elif verdict is None:
         verdict, result = _observed(case)
-    return Judged(verdict, _receipt(case, verdict, evidence, result), repair, command)
+    return Judged(verdict, _receipt(case, verdict, evidence, result), repair, command, confirmations)
 
 
 def judge_again(
@@ -82,14 +86,16 @@ def judge_again(
     catalogue: Catalogue,
     evidence: Evidence,
     at: datetime,
+    confirmation: str | None,
     observe: Observer | None = None,
 ) -> Verdict | None:
     """The second look at an accepted effect, just before it is carried out, on evidence looked up anew.
 
+    confirmation: the digest of the one that it used up, which has to stand still; None if it used none.
     None: go on. Else nothing is sent. Never `repair` or `accept`: the call is what it was, so what has changed since
     is the world or the catalogue, and no proposer can mend those.
     """
-    case = _case(proposal, catalogue, evidence, at)
+    case = replace(_case(proposal, catalogue, evidence, at), confirmed_by=confirmation or "")
     verdict = run_gates(case, FUNNEL_GATES, observe)
     if verdict is None or verdict.status not in (Status.REPAIR, Status.ACCEPT):
         return verdict

@@ -1,7 +1,7 @@
 """Case decisions: what the gates said of a proposed call, to `dispatch`, `repairs` or `review`.
 
-Promise: an accepted effect's record holds all that is needed to judge it again: the call, the request and what is
-signed, beside the evidence as it was looked up. Readers ignore fields that they do not know.
+Promise: an accepted effect's record holds all that is needed to judge it again: the call, the request and the digests
+of what was signed, beside the evidence as it was looked up. Readers ignore fields that they do not know.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ from ticketgate.codecs.records.proposal import (
     ProposerModel,
     Signed,
     WrittenModelDocument,
-    WrittenSignedDocument,
     read_model,
-    read_signed,
 )
 from ticketgate.codecs.records.repair_receipt import RepairDocument, RepairReceipt, read_repair
 from ticketgate.codecs.records.request import Request, WrittenRequestDocument, read_written_request
+from ticketgate.codecs.records.signed import WrittenSignedDocument, read_signed, with_what_it_said
 from ticketgate.codecs.values.malformed import Malformed, wrong_kind
 from ticketgate.codecs.values.shape import IGNORE_UNKNOWN, read_written
 from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, decode, encode
@@ -132,7 +131,7 @@ class CaseDecision:
             request=self.proposal.request,
             tenant=self.tenant,
             model=self.model,
-            signed=self.proposal.signed,
+            signed=with_what_it_said(self.proposal.signed, self.evidence),
         )
 
     def to_json(self) -> dict[str, JsonValue]:

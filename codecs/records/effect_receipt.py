@@ -106,6 +106,7 @@ class EffectReceipt:
     read back; None and empty where nothing was. sequence: counts the ledger's steps; the receipt with the highest is
     the one that holds. sends: how often it was sent, at most 2. provider: its name in the funnel file. source: where
     the dispatched record lies. subject: the ticket's or the case's id. verdict: None while prepared.
+    confirmation: the digest of the confirmation that the effect used up, if it needed one.
     judged_again: what the verdict rests on where the gates stopped the effect at their second look, and None else. at:
     the ledger's time of the step, kept in milliseconds.
     Raises ValueError for a contradiction: a status without a committed effect, a time without zone.
@@ -127,6 +128,7 @@ class EffectReceipt:
     settled_by: SettledBy | None = None
     judged_again: JudgedAgain | None = None
     at: datetime | None = None
+    confirmation: str | None = None
 
     def __post_init__(self) -> None:
         if (self.status is not None) != (self.effect_state is EffectState.COMMITTED):
@@ -160,6 +162,8 @@ class EffectReceipt:
         }
         if self.judged_again is not None:
             record["judged_again"] = self.judged_again.to_json()
+        if self.confirmation is not None:
+            record["confirmation"] = self.confirmation
         return record
 
     def encode(self) -> bytes:
@@ -206,6 +210,9 @@ class EffectReceiptDocument(TypedDict):
     judged_again: NotRequired[
         Annotated[JudgedAgainDocument, Field(description="of an effect that was stopped at its second look")]
     ]
+    confirmation: NotRequired[
+        Annotated[str, Field(description="digest of the person's confirmation that the effect used up")]
+    ]
 
 
 def read_effect_receipt(checked: EffectReceiptDocument) -> EffectReceipt:
@@ -228,6 +235,7 @@ def read_effect_receipt(checked: EffectReceiptDocument) -> EffectReceipt:
         settled_by=None if settled_by is None else SettledBy(**settled_by),
         judged_again=_judged_again(checked["judged_again"]) if "judged_again" in checked else None,
         at=read_moment(checked["at"]),
+        confirmation=checked.get("confirmation"),
     )
 
 

@@ -119,6 +119,14 @@ def effect_key(key: IdempotencyKey, place: int) -> str:
     return _hash("ticketgate effect 1", key, str(place))
 
 
+def confirmation_digest(actor_id: str, event_id: str) -> str:
+    """The name of one act of confirming, under which the ledger keeps what it was used for.
+
+    Without a tenant: whoever proposes names that, and one yes would do for as many as they think of.
+    """
+    return _hash("ticketgate confirmation 1", actor_id, event_id)
+
+
 def _hash(*parts: str) -> str:
     digest = hashlib.sha256()
     for part in parts:

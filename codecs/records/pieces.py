@@ -46,11 +46,24 @@ Moment = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an accepted decision asks the world to do, once under its own key (`identity.effect_key`)."""
+    """What an accepted decision asks the world to do, once under its own key (`identity.effect_key`).
+
+    confirmations: digests (`identity.confirmation_digest`) of which it uses one up; none where it needs none.
+    """
 
     tool: str
     arguments: Mapping[str, JsonValue]
     idempotency_key: str
+    confirmations: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The effect as a JSON object; confirmations only if there are any."""
+        told: dict[str, JsonValue] = {
+            "tool": self.tool,
+            "arguments": dict(self.arguments),
+            "idempotency_key": self.idempotency_key,
+        }
+        return told | ({"confirmations": [*self.confirmations]} if self.confirmations else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,9 @@ class EffectDocument(TypedDict):
     tool: str
     arguments: dict[str, Any]
     idempotency_key: str
+    confirmations: NotRequired[
+        Annotated[list[str], Field(description="digests of people's confirmations, of which it uses one up")]
+    ]
 
 
 @with_config(IGNORE_UNKNOWN)
@@ -119,19 +135,15 @@ def read_verdict(checked: VerdictDocument) -> Verdict:
 
 def effects_json(effects: Iterable[Effect]) -> list[JsonValue]:
     """Effects as records carry them, in their order."""
-    return [
-        {
-            "tool": effect.tool,
-            "arguments": dict(effect.arguments),
-            "idempotency_key": effect.idempotency_key,
-        }
-        for effect in effects
-    ]
+    return [effect.to_json() for effect in effects]
 
 
 def read_effects(checked: Iterable[EffectDocument]) -> tuple[Effect, ...]:
     """The effects that checked documents are."""
-    return tuple(Effect(effect["tool"], effect["arguments"], effect["idempotency_key"]) for effect in checked)
+    return tuple(
+        Effect(each["tool"], each["arguments"], each["idempotency_key"], tuple(each.get("confirmations", ())))
+        for each in checked
+    )
 
 
 def read_evidence(checked: EvidenceDocument) -> dict[str, JsonValue]:

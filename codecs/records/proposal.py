@@ -7,12 +7,19 @@ The call stays the text that the model wrote. Nothing here reads it: that is the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, Final, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from ticketgate.codecs.records.request import Request, RequestDocument, Scalar, read_request
+from ticketgate.codecs.records.signed import (
+    UNSIGNED,
+    Signed,
+    SignedDocument,
+    WrittenSignedDocument,
+    read_signed,
+)
 from ticketgate.codecs.values.malformed import Malformed, wrong_kind
 from ticketgate.codecs.values.shape import FORBID_UNKNOWN, IGNORE_UNKNOWN, few_unknown, wrong_fields
 from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, decode
@@ -30,12 +37,11 @@ __all__ = [
     "Scalar",
     "Signed",
     "WrittenModelDocument",
-    "WrittenSignedDocument",
     "decode_proposal",
+    "read_judged_proposal",
     "read_model",
     "read_proposal",
     "read_request",
-    "read_signed",
 ]
 
 
@@ -49,22 +55,6 @@ class ProposerModel:
     def to_json(self) -> dict[str, JsonValue]:
         """The model as a JSON object; a version only if there is one."""
         return {"id": self.id, "version": self.version} if self.version else {"id": self.id}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signed:
-    """Evidence that came signed beside a proposal, as compact JWS texts. Nothing here trusts or checks them."""
-
-    authority: str | None = None
-    world: str | None = None
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """What there is as a JSON object."""
-        given = {"authority": self.authority, "world": self.world}
-        return {name: text for name, text in given.items() if text is not None}
-
-
-UNSIGNED: Final = Signed()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,24 +87,11 @@ class Proposal:
 
 
 _Text = Annotated[str, Field(min_length=1, max_length=256)]
-_Jws = Annotated[
-    str,
-    Field(
-        pattern=r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+$",
-        max_length=65_536,
-        description="a compact JWS",
-    ),
-]
 
 
 class _ModelFields(TypedDict):
     id: _Text
     version: NotRequired[Annotated[str, Field(max_length=256)]]
-
-
-class _SignedFields(TypedDict):
-    authority: NotRequired[_Jws]
-    world: NotRequired[_Jws]
 
 
 # Each shape twice: as users send it, and as our records carry it on, whose readers ignore what they do not know.
@@ -123,18 +100,8 @@ class ModelDocument(_ModelFields):
     pass
 
 
-@with_config(FORBID_UNKNOWN)
-class SignedDocument(_SignedFields):
-    pass
-
-
 @with_config(IGNORE_UNKNOWN)
 class WrittenModelDocument(_ModelFields):
-    pass
-
-
-@with_config(IGNORE_UNKNOWN)
-class WrittenSignedDocument(_SignedFields):
     pass
 
 
@@ -182,6 +149,11 @@ def _proposal_check() -> TypeAdapter[_OuterDocument]:
     return TypeAdapter(_OuterDocument)
 
 
+@cache
+def _signed_check() -> TypeAdapter[WrittenSignedDocument]:
+    return TypeAdapter(WrittenSignedDocument)
+
+
 def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
     faults: list[Malformed] = []
     checked: _OuterDocument | None = None
@@ -219,11 +191,6 @@ def read_model(checked: _ModelFields) -> ProposerModel:
     return ProposerModel(checked["id"], checked.get("version", ""))
 
 
-def read_signed(checked: _SignedFields) -> Signed:
-    """What a checked document says was signed."""
-    return Signed(authority=checked.get("authority"), world=checked.get("world"))
-
-
 _VERSIONS: Versions[Proposal] = Versions("proposal", {1: _read_version_1})
 
 PROPOSAL_SCHEMA = _VERSIONS.current
@@ -236,6 +203,19 @@ def read_proposal(value: JsonValue) -> Proposal | Malformed:
             Stage.SCHEMA, "not_an_object", f"a proposal is a JSON object, not {wrong_kind(value)}"
         )
     return _VERSIONS.read(value)
+
+
+def read_judged_proposal(value: Mapping[str, JsonValue]) -> Proposal | Malformed:
+    """The proposal that the ledger keeps of a case: as `Proposal.to_json` writes it, with what signed texts said. Not
+    for what others send: nobody has checked a signature where they say so."""
+    proposal = read_proposal({name: each for name, each in value.items() if name != "signed"})
+    if isinstance(proposal, Malformed) or "signed" not in value:
+        return proposal
+    try:
+        signed = read_signed(_signed_check().validate_python(value["signed"]))
+    except ValidationError:
+        return Malformed(Stage.SCHEMA, "wrong_signed", '"signed" is not what records keep of it')
+    return replace(proposal, signed=signed)
 
 
 def decode_proposal(data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Proposal | Malformed:

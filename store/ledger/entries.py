@@ -14,7 +14,7 @@ from datetime import datetime
 from ticketgate.codecs.records.identity import Coordinate, Fingerprint
 from ticketgate.codecs.records.receipt import EffectState, EffectStatus, JudgedAgain, SettledBy
 from ticketgate.codecs.values.strict import JsonValue, canonical
-from ticketgate.codecs.verdict import Verdict
+from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 # The first sending, and the one resend that an idempotent provider may get.
 MOST_SENDS = 2
@@ -41,7 +41,8 @@ class Order:
 
     provider: its name in the funnel file. subject: the ticket's or the case's id. source: where the dispatched record
     lies. proposal: for a case what its gates judge again before a resend, as the record has it; None for a policy's
-    effect, which has no such gates.
+    effect, which has no such gates. confirmations: digests of those that allow it, of which it uses up one; none where
+    it needs none.
     """
 
     command: Command
@@ -49,6 +50,7 @@ class Order:
     subject: str = ""
     source: Coordinate | None = None
     proposal: Mapping[str, JsonValue] | None = None
+    confirmations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,8 @@ class Entry:
     provider_id, observed: what the provider said or what was read back. judged_again: what the verdict rests on where
     the gates stopped it at their second look. is_told: its receipt is announced, or is the lane's to commit.
     is_restored: made from receipts, so that what the gates would judge again is not at hand.
+    confirmation: the digest of the one that it has used up. spent_by: where all that would allow it are used up, the
+    key of an effect that one of them allowed; nothing is sent then.
     """
 
     order: Order
@@ -76,6 +80,8 @@ class Entry:
     judged_again: JudgedAgain | None = None
     is_told: bool = True
     is_restored: bool = False
+    confirmation: str | None = None
+    spent_by: str | None = None
 
     @property
     def key(self) -> str:
@@ -91,6 +97,31 @@ class Entry:
     def is_stopped(self) -> bool:
         """Whether it was rejected before anything was sent."""
         return self.state is EffectState.REJECTED and self.sends == 0
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether it needs a confirmation and got none that was not used up."""
+        return bool(self.order.confirmations) and self.confirmation is None
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether it is known that nothing came of it, so that its confirmation may allow another effect."""
+        return is_undone(self.state, self.sends, self.verdict, self.settled_by)
+
+
+# Where a provider's word that it did nothing is told; what was found to stand, and differs, is told at READBACK.
+_REFUSED_AT = (Stage.OUTCOME, Stage.IDEMPOTENCY)
+
+
+def is_undone(state: EffectState, sends: int, verdict: Verdict | None, settled_by: SettledBy | None) -> bool:
+    """Whether it is known that nothing came of an effect: the gates stopped it before it was sent, the provider refused
+    its one sending, or a person says so. What was only not found may still come, what was sent twice may stand by the
+    first, and what was left to a person may be done by hand."""
+    if settled_by is not None:
+        return state in (EffectState.ABSENT, EffectState.REJECTED)
+    if state is not EffectState.REJECTED or verdict is None or verdict.status is Status.REVIEW:
+        return False
+    return sends == 0 or (sends == 1 and verdict.stage in _REFUSED_AT)
 
 
 def is_open(state: EffectState, settled_by: SettledBy | None) -> bool:
@@ -127,6 +158,8 @@ def check_send(entry: Entry) -> None:
         raise ValueError(
             f"effect {entry.key!r} is {entry.state} after {entry.sends} sends; it is not sent again"
         )
+    if entry.is_unconfirmed:
+        raise ValueError(f"effect {entry.key!r} has no confirmation left to use; it is not sent")
 
 
 def check_settle(entry: Entry, settlement: Settlement) -> None:

@@ -1,12 +1,15 @@
 """A ledger entry as the fields of a Redis hash, and back.
 
-order     JSON     tool, arguments, provider, subject, source, proposal
+order     JSON     tool, arguments, provider, subject, source, proposal, and confirmations if there are any
 content   text     `Command.content`
 state     text     `EffectState`
 known     JSON     provider_id, observed, status, verdict, settled_by, judged_again
 sequence, sends, reads                      integers
 at, sent                                    ms of the last transition, of the last sending
 told, restored                              0 or 1
+confirmation                                the digest of the one that it used up, if any
+spent                                       where there is none left, the key of an effect that one allowed
+undone                                      1 where it is known that nothing came of it
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import Any
 import orjson
 from ticketgate.codecs.records.identity import Coordinate
 from ticketgate.codecs.records.receipt import EffectState, EffectStatus, JudgedAgain, SettledBy, verdict_json
-from ticketgate.codecs.values.strict import encode
+from ticketgate.codecs.values.strict import JsonValue, encode
 from ticketgate.codecs.values.times import from_epoch_ms, parse_rfc3339
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.ledger.entries import Command, Entry, Order, Settlement
@@ -35,16 +38,16 @@ class EntryUnreadable(Exception):
 
 def write_order(order: Order) -> bytes:
     """The field `order`. Raises ValueError for what is not JSON."""
-    return encode(
-        {
-            "tool": order.command.tool,
-            "arguments": dict(order.command.arguments),
-            "provider": order.provider,
-            "subject": order.subject,
-            "source": None if order.source is None else str(order.source),
-            "proposal": None if order.proposal is None else dict(order.proposal),
-        }
-    )
+    fields: dict[str, JsonValue] = {
+        "tool": order.command.tool,
+        "arguments": dict(order.command.arguments),
+        "provider": order.provider,
+        "subject": order.subject,
+        "source": None if order.source is None else str(order.source),
+        "proposal": None if order.proposal is None else dict(order.proposal),
+    }
+    # Only if there are any: an order is known again by these bytes, and older ones have none.
+    return encode(fields | ({"confirmations": [*order.confirmations]} if order.confirmations else {}))
 
 
 def write_known(settlement: Settlement) -> bytes:
@@ -77,6 +80,7 @@ def read_entry(key: str, now_ms: int, fields: Mapping[str, bytes]) -> Entry:
             subject=order["subject"],
             source=None if order["source"] is None else Coordinate.parse(order["source"]),
             proposal=order["proposal"],
+            confirmations=tuple(order.get("confirmations", ())),
         ),
         state=EffectState(fields["state"].decode()),
         sequence=int(fields["sequence"]),
@@ -100,7 +104,13 @@ def read_entry(key: str, now_ms: int, fields: Mapping[str, bytes]) -> Entry:
         else JudgedAgain(judged_again["evidence"], parse_rfc3339(judged_again["at"])),
         is_told=fields["told"] == b"1",
         is_restored=fields.get("restored", b"0") == b"1",
+        confirmation=_text(fields, "confirmation"),
+        spent_by=_text(fields, "spent"),
     )
+
+
+def _text(fields: Mapping[str, bytes], name: str) -> str | None:
+    return fields[name].decode() if name in fields else None
 
 
 def read_reply(key: str, reply: Sequence[bytes]) -> Entry | None:

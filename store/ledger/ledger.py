@@ -2,8 +2,9 @@
 
 Promise: each step is one script, whole or not at all, and changes an entry only from the state and the sequence that
 its caller saw. Of two executors one sends. An effect is `unknown` on disk before its request leaves, so a Redis that
-lost the end of its log never offers it as merely prepared. What is settled and told expires, and what is prepared when
-its record cannot be read any more; what is open never does. Times are Redis' own.
+lost the end of its log never offers it as merely prepared. One confirmation allows one effect, until it is known that
+nothing came of that one. What is settled and told expires, and what is prepared when its record cannot be read any
+more; what is open never does. Times are Redis' own.
 Relies on: a Redis that forgets nothing (conditions.py), the lane's token (tokens.py), and `claimed` marks of the
 dispatch topic, raised with each batch, that show a ledger which was lost (marks.py).
 """
@@ -32,6 +33,7 @@ from ticketgate.store.ledger.entries import (
     check_send,
     check_settle,
     is_open,
+    is_undone,
 )
 from ticketgate.store.ledger.entry_fields import EntryUnreadable, read_reply, write_known, write_order
 from ticketgate.store.ledger.scripts import (
@@ -74,13 +76,16 @@ class Ledger:
         self, orders: Sequence[Order], *, token: LaneToken | None, claimed: int
     ) -> tuple[Entry | Collided, ...]:
         """Bind each key to its command or find what stands, in one round trip, and raise the lane's mark to `claimed`.
+        What needs a confirmation uses one up, or says by whom it was (`Entry.spent_by`).
 
         Without a token no mark is raised: it is for tests and for `ticketgate funnel`.
         """
         given: dict[str, Value | Sequence[Value]] = {
             "effects": [self._keys.effect(order.command.key) for order in orders],
-            "orders": [part for order in orders for part in (order.command.content, write_order(order))],
+            "orders": [part for order in orders for part in _written(order)],
             "lifetime_ms": self._ttl_ms,
+            "effects_prefix": self._keys.effect(""),
+            "confirmations_prefix": self._keys.confirmation(""),
         }
         if token is None:
             given["due"] = self._keys.effects_open
@@ -116,6 +121,9 @@ class Ledger:
             "new_state": settlement.state,
             "is_open": int(is_open(settlement.state, settlement.settled_by)),
             "is_told": int(token is not None),
+            "is_undone": int(
+                is_undone(settlement.state, entry.sends, settlement.verdict, settlement.settled_by)
+            ),
             "lifetime_ms": self._ttl_ms,
         }
         # Lost, it is read back again; but what a person said would be lost for good.
@@ -215,6 +223,12 @@ class Ledger:
                 step.in_lane.queue(pipeline, token=token.name, own_token=token.value, **given)
             (reply,) = await self._durability.execute(pipeline, self._keys, is_rare=is_rare)
         return reply
+
+
+def _written(order: Order) -> tuple[Value, ...]:
+    """An order as the scripts read it."""
+    command = order.command
+    return command.key, command.content, write_order(order), ",".join(order.confirmations)
 
 
 def _found(order: Order, reply: Sequence[bytes]) -> Entry | Collided:

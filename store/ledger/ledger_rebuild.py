@@ -17,7 +17,7 @@ from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.keys import Keys
-from ticketgate.store.ledger.entries import Command, Order, Settlement, is_open
+from ticketgate.store.ledger.entries import Command, Order, Settlement, is_open, is_undone
 from ticketgate.store.ledger.entry_fields import write_known, write_order
 from ticketgate.store.ledger.scripts import NOW
 from ticketgate.store.script import Script
@@ -34,9 +34,9 @@ NOBODY_KNOWS: Final = Verdict(
     "held until reading back settles it; nothing is sent again",
 )
 
-# due: what to look at again. open: what is open. effect_key: the effect's name in these two. receipt_ms: when its last
-# receipt was written, from which its lifetime counts. fields: their names and values by turns. Returns 0 where an entry
-# stands, 1 where it was restored, 2 where its time is over.
+# due: what to look at again. open: what is open. used: the confirmation that it used up, where `is_used`. effect_key: the
+# effect's name in these. receipt_ms: when its last receipt was written, from which its lifetime counts. fields: their
+# names and values by turns. Returns 0 where an entry stands, 1 where it was restored, 2 where its time is over.
 _RESTORE = Script(
     "restore an effect",
     """
@@ -55,11 +55,12 @@ if is_open == '1' then
 else
   redis.call('PEXPIRE', effect, string.format('%.0f', left))
 end
+if is_used == '1' then redis.call('SET', used, effect_key, 'NX', 'PX', lifetime_ms) end
 return 1
 """,
     after=[NOW],
-    keys=["effect", "due", "open"],
-    arguments=["effect_key", "is_open", "lifetime_ms", "receipt_ms", "is_dry_run"],
+    keys=["effect", "due", "open", "used"],
+    arguments=["effect_key", "is_open", "is_used", "lifetime_ms", "receipt_ms", "is_dry_run"],
     more_arguments="fields",
 )
 
@@ -109,12 +110,14 @@ async def restore(
     ttl_ms = round(ttl.total_seconds() * 1000)
     async with redis.pipeline(transaction=False) as pipeline:
         for each in remembered:
-            key = each.receipt.idempotency_key
+            key, used = each.receipt.idempotency_key, _used(each.receipt)
             _RESTORE.queue(
                 pipeline,
                 effect=keys.effect(key),
                 due=keys.effects_open,
                 open=keys.effects_since,
+                used=keys.confirmation(used or ""),
+                is_used=int(used is not None),
                 effect_key=key,
                 is_open=int(is_still_open(each.receipt)),
                 lifetime_ms=ttl_ms,
@@ -132,6 +135,13 @@ async def restore(
         present=outcomes.count(0),
         expired=outcomes.count(2),
     )
+
+
+def _used(receipt: EffectReceipt) -> str | None:
+    """The confirmation that an effect used up and that is no other's yet. What was prepared may have been sent."""
+    was_prepared = receipt.effect_state is EffectState.PREPARED
+    is_free = is_undone(receipt.effect_state, receipt.sends, receipt.verdict, receipt.settled_by)
+    return receipt.confirmation if was_prepared or not is_free else None
 
 
 def _fields(remembered: Remembered) -> list[str | bytes | int]:
@@ -155,7 +165,11 @@ def _fields(remembered: Remembered) -> list[str | bytes | int]:
         judged_again=receipt.judged_again,
     )
     lost = STEPS_LOST_AT_MOST if is_still_open(receipt) else 0
+    confirmed = [] if receipt.confirmation is None else ["confirmation", receipt.confirmation]
     return [
+        *confirmed,
+        "undone",
+        int(receipt.confirmation is not None and _used(receipt) is None),
         "order",
         write_order(order),
         "content",

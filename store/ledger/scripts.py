@@ -43,26 +43,52 @@ class Step:
 
 # What was rejected before anything was sent leaves its key to another order (`entries.is_free`). What is prepared lives
 # for as long as its record can be read, from when a lane last took it up.
+#
+# A confirmation is bound to the effect that takes it first, until it is known that nothing came of that one
+# (`entries.is_undone`), or that one has taken another. If the entry of who took it is gone, nothing is known: it stays
+# used up.
 _BIND = """
+local function confirm(effect, key, digests)
+  local by = nil
+  for digest in string.gmatch(digests, '[^,]+') do
+    local used = confirmations_prefix .. digest
+    local holder = redis.call('GET', used)
+    local of = holder and holder ~= key
+      and redis.call('HMGET', effects_prefix .. holder, 'undone', 'confirmation', 'state')
+    if not of or of[1] == '1' or (of[3] and of[2] ~= digest) then
+      redis.call('SET', used, key, 'PX', lifetime_ms)
+      redis.call('HSET', effect, 'confirmation', digest)
+      redis.call('HDEL', effect, 'spent')
+      return
+    end
+    by = by or holder
+  end
+  if by then redis.call('HSET', effect, 'spent', by) end
+end
 local found = {}
 for i, effect in ipairs(effects) do
-  local content, order = orders[2 * i - 1], orders[2 * i]
-  local stands = redis.call('HMGET', effect, 'state', 'sends', 'order')
+  local key, content, order, digests = orders[4 * i - 3], orders[4 * i - 2], orders[4 * i - 1], orders[4 * i]
+  local stands = redis.call('HMGET', effect, 'state', 'sends', 'order', 'content', 'confirmation')
   local is_free = stands[1] == 'rejected' and stands[2] == '0' and stands[3] ~= order
   if not stands[1] or is_free then
     redis.call('HSET', effect, 'content', content, 'order', order,
       'state', 'prepared', 'sends', 0, 'at', now, 'told', 1)
     redis.call('HINCRBY', effect, 'sequence', 1)
-    redis.call('HDEL', effect, 'known', 'restored')
-    stands[1] = 'prepared'
+    redis.call('HDEL', effect, 'known', 'restored', 'confirmation', 'spent', 'undone')
+    stands = {'prepared', '0', order, content, false}
   end
-  if stands[1] == 'prepared' then redis.call('PEXPIRE', effect, lifetime_ms) end
+  if stands[1] == 'prepared' then
+    redis.call('PEXPIRE', effect, lifetime_ms)
+    if not stands[5] and stands[4] == content then confirm(effect, key, digests) end
+  end
   found[i] = entry(effect)
 end
 """
+_BIND_READS = ("lifetime_ms", "effects_prefix", "confirmations_prefix")
 
-# orders: each effect's content and order by turns. Returns the entries as they stand. In a lane the claimed mark is
-# raised, last of all.
+# orders: each effect's key, content, order and the digests of its confirmations, with commas between, by turns.
+# effects_prefix, confirmations_prefix: what their names begin with. Returns the entries as they stand. In a lane the
+# claimed mark is raised, last of all.
 PREPARE: Final = Step(
     in_lane=Script(
         "prepare effects",
@@ -70,7 +96,7 @@ PREPARE: Final = Step(
         after=[GUARD, SOUND, NOW, _ENTRY],
         keys=RAISE_MARK.keys,
         more_keys="effects",
-        arguments=["lifetime_ms", *RAISE_MARK.arguments],
+        arguments=[*_BIND_READS, *RAISE_MARK.arguments],
         more_arguments="orders",
     ),
     outside=Script(
@@ -78,7 +104,7 @@ PREPARE: Final = Step(
         f"{_BIND}return found",
         after=[WHOLE, NOW, _ENTRY],
         more_keys="effects",
-        arguments=["lifetime_ms"],
+        arguments=_BIND_READS,
         more_arguments="orders",
     ),
 )
@@ -121,11 +147,11 @@ redis.call('ZADD', open, 'NX', now, effect_key)
 )
 
 
-# is_open, is_told: of the new state, 0 or 1. lifetime_ms: of what is neither to be looked at nor to be told.
+# is_open, is_told, is_undone: of the new state, 0 or 1. lifetime_ms: of what is neither to be looked at nor to be told.
 SETTLE: Final = _step(
     "settle an effect",
     """
-redis.call('HSET', effect, 'state', new_state, 'known', known_json, 'at', now, 'told', is_told)
+redis.call('HSET', effect, 'state', new_state, 'known', known_json, 'at', now, 'told', is_told, 'undone', is_undone)
 redis.call('HINCRBY', effect, 'sequence', 1)
 if is_open == '1' then
   redis.call('ZADD', open, 'NX', now, effect_key)
@@ -141,7 +167,10 @@ else
 end
 """,
     keys=["due", "open"],
-    arguments=["effect_key", "known_json", "look_in_ms", "new_state", "is_open", "is_told", "lifetime_ms"],
+    arguments=[
+        *("effect_key", "known_json", "look_in_ms", "new_state"),
+        *("is_open", "is_told", "is_undone", "lifetime_ms"),
+    ],
 )
 
 

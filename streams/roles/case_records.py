@@ -21,6 +21,7 @@ from ticketgate.codecs.records.pieces import CatalogueRef, Effect
 from ticketgate.codecs.records.proposal import Proposal
 from ticketgate.codecs.records.receipt import RECEIPT_SCHEMA, DecisionReceipt, EffectReceipt
 from ticketgate.codecs.records.request import Request
+from ticketgate.codecs.records.signed import digested
 from ticketgate.codecs.verdict import Status, Verdict
 from ticketgate.streams.lane.taking.intake import Arrival
 from ticketgate.streams.lane.taking.records import TOO_LARGE, OutputTopics, size
@@ -99,14 +100,18 @@ class CaseWriter:
             catalogue=unpublished if decision is None else decision.catalogue,
             evidence=evidence.to_json(),
             model=proposal.model,
-            effects=() if command is None else (Effect(command.tool, command.arguments, command.key),),
+            effects=()
+            if judged is None or command is None
+            else (Effect(command.tool, command.arguments, command.key, judged.confirmations),),
             result={} if decision is None else decision.result,
             repair=None if judged is None else judged.repair,
             idempotency_key=key,
             fingerprint=arrival.claim.fingerprint,
             coordinate=arrival.claim.coordinate,
             decided_at=at if decision is None or decision.at is None else decision.at,
-            proposal=ProposedCall(call=proposal.call, request=proposal.request, signed=proposal.signed),
+            proposal=ProposedCall(
+                call=proposal.call, request=proposal.request, signed=digested(proposal.signed)
+            ),
         )
 
     def _fitting(self, record: CaseDecision, passed_on: tuple[Header, ...]) -> tuple[Outgoing, CaseDecision]:

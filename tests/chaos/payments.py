@@ -107,6 +107,11 @@ class Load:
             yield self.sent[start : start + size]
 
 
+def actor_of(case_id: str) -> str:
+    """Who asks for a case: each has an actor of its own, who confirmed it alone."""
+    return f"actor-of-{case_id}"
+
+
 def load_of(seed: int, cases: int) -> Load:
     """Right calls, calls with a drifted amount and their repair, and repetitions of either, shuffled a little."""
     rng = random.Random(seed)
@@ -120,7 +125,7 @@ def load_of(seed: int, cases: int) -> Load:
             tries.insert(0, call(amount_gbp="660.00"))
         for attempt, text in enumerate(tries, start=1):
             attempts.add((case_id, attempt))
-            made = proposal(case_id, call=text, attempt=attempt)
+            made = proposal(case_id, call=text, attempt=attempt, actor_id=actor_of(case_id))
             # A repair comes after what it repairs; everything else may come again at any later time.
             at = number + 30.0 * (attempt - 1)
             placed.append((at, made))
@@ -155,7 +160,8 @@ def run(*, seed: int, cases: int, has_network: bool = False) -> Report:
         }
         gate = stack.enter_context(Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings))
         funnel = PaymentFunnel(gate, bank)
-        funnel.delegate("user_demo")
+        for case_id in sorted({case_id for case_id, _ in load.attempts}):
+            funnel.delegate(actor_of(case_id), cases=(case_id,))
         for fault, key, seconds in load.bank_faults:
             bank.fail(fault, key=key, seconds=seconds)
         scene = Scene(gate, kafka, valkey, SESSION_S, random.Random(seed), gate.start_worker, network=network)

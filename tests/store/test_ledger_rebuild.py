@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -194,3 +195,41 @@ async def test_the_proposal_of_a_case_comes_back_with_it(redis: Redis, keys: Key
     entry = await ledger.read("k1")
     assert entry is not None
     assert (entry.order.proposal, entry.is_restored) == (PROPOSAL, False)
+
+
+async def confirmed(ledger: Ledger, key: str) -> Entry:
+    (entry,) = await ledger.prepare([replace(order(key), confirmations=("c1",))], token=None, claimed=0)
+    assert isinstance(entry, Entry)
+    return entry
+
+
+@pytest.mark.parametrize("state", [EffectState.PREPARED, EffectState.COMMITTED, EffectState.ABSENT])
+async def test_a_restored_effect_has_used_its_confirmation_up(
+    redis: Redis, keys: Keys, ledger: Ledger, state: EffectState
+) -> None:
+    told = replace(await receipt(state, sends=0 if state is EffectState.PREPARED else 1), confirmation="c1")
+    await restore(redis, keys, [Remembered(told, await now_ms(redis))], ttl=TTL)
+
+    rival = await confirmed(ledger, "k2")
+
+    assert (rival.confirmation, rival.spent_by) == (None, "k1")
+    stands = await ledger.read("k1")
+    assert stands is not None
+    assert stands.confirmation == "c1"
+
+
+async def test_a_restored_effect_of_which_nothing_came_leaves_its_confirmation(
+    redis: Redis, keys: Keys, ledger: Ledger
+) -> None:
+    denied = Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "no")
+    prepared = await receipt(EffectState.PREPARED, sends=0)
+    told = replace(prepared, effect_state=EffectState.REJECTED, verdict=denied, confirmation="c1", sequence=2)
+    last = replace(await receipt(EffectState.COMMITTED, key="k2"), confirmation="c1")
+    remembered = [Remembered(each, await now_ms(redis)) for each in (last, told)]
+
+    await restore(redis, keys, remembered, ttl=TTL)
+
+    assert (await confirmed(ledger, "k3")).spent_by == "k2"
+    await redis.flushall()
+    await restore(redis, keys, remembered[1:], ttl=TTL)
+    assert (await confirmed(ledger, "k3")).confirmation == "c1"

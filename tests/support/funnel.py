@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ticketgate.agents.effects.adapters.memory import MemoryProvider
+from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Authority, Confirmation, World
 from ticketgate.agents.funnel.file.catalogue_file import load_catalogue
 from ticketgate.agents.funnel.repair import Attempt
@@ -19,6 +20,16 @@ from ticketgate.codecs.records.proposal import Proposal, Request
 PAYMENTS = load_catalogue("payments")
 SUPPORT = load_catalogue("support")
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
+
+
+def unkeyed(catalogue: Catalogue = PAYMENTS, tool: str = "schedule_transfer") -> Catalogue:
+    """The catalogue with a confirmation that binds no key."""
+    found = catalogue.tools[tool]
+    assert found.confirmation is not None
+    binds = tuple(name for name in found.confirmation.binds if name != "idempotency_key")
+    rule = replace(found.confirmation, binds=binds)
+    return replace(catalogue, tools={**catalogue.tools, tool: replace(found, confirmation=rule)})
+
 
 KEY = "exactly-once-demo"
 VALUES = {
@@ -60,24 +71,24 @@ def bare_call(given: Mapping[str, Any], tool: str = "schedule_transfer") -> str:
     return json.dumps({"call_id": "c_1", "tool": tool, "arguments": dict(given)})
 
 
-def confirmation(**changed: Any) -> Confirmation:
-    """A yes to the payment as asked for; bound values that a test changes."""
+def confirmation(key: str = KEY, **changed: Any) -> Confirmation:
+    """A yes to the payment as asked for under a key; bound values that a test changes."""
     return Confirmation(
-        event_id="ev_1",
+        event_id="ev_1" if key == KEY else f"yes-to-{key}",
         actor_id="user_demo",
         operation="schedule",
-        bound={**VALUES, **FLOOR, **changed},
+        bound={**VALUES, **FLOOR, "idempotency_key": key, **changed},
         confirmed_at=datetime(2026, 9, 1, 11, 58, tzinfo=UTC),
     )
 
 
-def authority(limit: str = "1000.00", **changed: Any) -> Authority:
-    """An actor who may quote and schedule, and has confirmed."""
+def authority(limit: str = "1000.00", key: str = KEY, **changed: Any) -> Authority:
+    """An actor who may quote and schedule, and has confirmed the payment under a key."""
     defaults: dict[str, Any] = {
         "actor_id": "user_demo",
         "tools": frozenset({"quote_transfer", "schedule_transfer"}),
         "limits": {"max_single_payment_gbp": limit},
-        "confirmations": (confirmation(),),
+        "confirmations": (confirmation(key),),
     }
     return Authority(**{**defaults, **changed})
 

@@ -36,7 +36,9 @@ class PaymentFunnel:
             self.bank.delegate(authority(actor_id, **changes))
 
     def send(self, *proposals: Sent) -> None:
-        """Produce proposals, in order."""
+        """Produce proposals, in order, each confirmed by its actor if they confirm at all."""
+        for each in proposals:
+            self.bank.confirm(json.loads(each.value or b"{}")["request"])
         send_to(self.gate, self.gate.topic("proposals"), proposals)
 
     def records(self, topic: str) -> list[Record]:

@@ -39,6 +39,8 @@ class PaymentServer(Part):
         folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.url = f"http://{HOST}:{self.port}"
+        self._authorities: dict[str, Mapping[str, Any]] = {}
+        self._confirmed: dict[str, dict[str, Mapping[str, Any]]] = {}
         super().__init__(
             Process(
                 part=f"the payment server ({HOST}:{self.port})",
@@ -81,11 +83,34 @@ class PaymentServer(Part):
         self._control("mode", mode)
 
     def delegate(self, authority: Mapping[str, Any]) -> None:
-        """What an actor may do, from now on."""
-        self._control("authority", {"name": authority["actor_id"], "value": authority})
+        """What an actor may do, from now on. What they `confirm` is added, unless they have confirmed nothing."""
+        self._authorities[authority["actor_id"]] = authority
+        self._tell(authority["actor_id"])
+
+    def confirm(self, request: Mapping[str, Any]) -> None:
+        """The actor of a request says yes to just what it asks for, under its key, by an event of its own."""
+        actor_id, key = request["actor_id"], request.get("control", {}).get("idempotency_key")
+        if request["operation"] != "schedule" or key is None:
+            return
+        bound = {**request["values"], **request.get("conditions", {}), "idempotency_key": key}
+        self._confirmed.setdefault(actor_id, {})[f"yes-to-{key}"] = bound
+        if actor_id in self._authorities:
+            self._tell(actor_id)
+
+    def _tell(self, actor_id: str) -> None:
+        authority = self._authorities[actor_id]
+        confirmations = list(authority.get("confirmations", ()))
+        given = [
+            {**confirmations[0], "event_id": event_id, "operation": "schedule", "bound": bound}
+            for event_id, bound in self._confirmed.get(actor_id, {}).items()
+            if confirmations
+        ]
+        value = {**authority, "confirmations": confirmations + given} if given else authority
+        self._control("authority", {"name": actor_id, "value": value})
 
     def revoke(self, actor_id: str) -> None:
         """Nothing is known of the actor any more."""
+        self._authorities.pop(actor_id, None)
         self._control("authority", {"name": actor_id, "value": None})
 
     def set_world(self, world: Mapping[str, Any], *, actor_id: str = "") -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -71,21 +71,31 @@ def proposal(
 
 
 def authority(
-    actor_id: str = ACTOR, *, amount: str = "600.00", most: str = "1000.00", **changes: Any
+    actor_id: str = ACTOR,
+    *,
+    amount: str = "600.00",
+    most: str = "1000.00",
+    cases: Sequence[str] = ("C-1",),
+    **changes: Any,
 ) -> dict[str, Any]:
-    """What an actor may do, with their confirmation of one payment, given just now."""
+    """What an actor may do, with their confirmation of one payment for each case, given just now."""
     return {
         "actor_id": actor_id,
         "tools": ["quote_transfer", "schedule_transfer"],
         "limits": {"max_single_payment_gbp": most},
         "confirmations": [
             {
-                "event_id": "ev_1",
+                "event_id": f"ev-{case_id}",
                 "actor_id": actor_id,
                 "operation": "schedule",
-                "bound": {**values(amount), "minimum_remaining_balance_gbp": FLOOR},
+                "bound": {
+                    **values(amount),
+                    "minimum_remaining_balance_gbp": FLOOR,
+                    "idempotency_key": key_of(case_id),
+                },
                 "confirmed_at": just_now(),
             }
+            for case_id in cases
         ],
         "version": "authority-1",
         **changes,

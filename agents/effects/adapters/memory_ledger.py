@@ -40,11 +40,36 @@ class _Row:
     reads: int = 0
 
 
-class LedgerInMemory:
-    """Effects by key. `clock` gives seconds since 1970."""
+class Used:
+    """Which effect used up which confirmation."""
 
-    def __init__(self, *, clock: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(self) -> None:
+        self._holders: dict[str, _Row] = {}
+
+    def confirm(self, row: _Row, order: Order) -> None:
+        """Give an effect the first confirmation of its order that no other holds, or write down who does."""
+        by: str | None = None
+        for digest in order.confirmations:
+            holder = self._holders.get(digest)
+            if holder is None or holder.entry.key == row.entry.key or _lets_go(holder.entry, digest):
+                self._holders[digest] = row
+                row.entry = replace(row.entry, confirmation=digest, spent_by=None)
+                return
+            by = by or holder.entry.key
+        row.entry = replace(row.entry, spent_by=by)
+
+
+def _lets_go(entry: Entry, digest: str) -> bool:
+    return entry.is_undone or entry.confirmation != digest
+
+
+class LedgerInMemory:
+    """Effects by key. `clock` gives seconds since 1970. used: who used up which confirmation, for ledgers that share
+    them."""
+
+    def __init__(self, *, clock: Callable[[], float] = lambda: 0.0, used: Used | None = None) -> None:
         self._clock = clock
+        self._used = Used() if used is None else used
         self._rows: dict[str, _Row] = {}
         self._due: dict[str, float] = {}
         self._since: dict[str, float] = {}
@@ -66,8 +91,10 @@ class LedgerInMemory:
                     at=self._now(),
                 )
                 row = self._rows[order.command.key] = _Row(entry)
+            is_same = row.entry.order.command.content == order.command.content
+            if is_same and row.entry.state is EffectState.PREPARED and row.entry.confirmation is None:
+                self._used.confirm(row, order)
             stands = self._shown(row)
-            is_same = stands.order.command.content == order.command.content
             found.append(stands if is_same else Collided(order, stands))
         return tuple(found)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ticketgate.agents.funnel.case import KEY_FIELD
 from ticketgate.agents.funnel.catalogue import Tool
 from ticketgate.agents.funnel.file.catalogue_lint import lint_catalogue
 from ticketgate.agents.funnel.file.funnel_checks import can_read_back
@@ -153,6 +154,9 @@ def _confirmation_bound(subject: Subject) -> Seen:
     for name, spec in subject.tool.fields.items():
         if spec.role != "control" and name not in rule.binds:
             return Fails(f"the confirmation does not bind {name}", "add it to binds")
+    if subject.effect.consequence == "irreversible" and KEY_FIELD not in rule.binds:
+        why = f"the confirmation does not bind {KEY_FIELD}, so it is a yes to any effect of this content"
+        return Fails(why, f"add {KEY_FIELD} to the fields as a control, and to binds")
     return Stands()
 
 

@@ -8,6 +8,7 @@ value that a model set.
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
+from itertools import islice
 
 from ticketgate.agents.funnel.case import FunnelCase, Unreadable
 from ticketgate.agents.funnel.catalogue import ConfirmationRule, Precondition, is_among
@@ -20,6 +21,8 @@ WORLD_NEXT_STEP = "nothing is done; the failed precondition is reported"
 WORLD_UNKNOWN_NEXT_STEP = "a person looks the facts up; nothing is done on a guess"
 UNREADABLE_NEXT_STEP = "a person mends the look-up's source; nothing is done without evidence"
 SUPERSEDED_NEXT_STEP = "nothing is done; the newer request is proposed for anew"
+# What a record carries of them. Each allows one effect, and more than a few at once are no person's.
+MOST_CONFIRMATIONS = 16
 AUTHORITY_NEXT_STEP = "an authorised actor approves or confirms; no other wording of the call can"
 
 
@@ -132,19 +135,41 @@ def _exceeded(case: FunnelCase, authority: Authority) -> Iterator[str]:
             yield f"amount_below_zero:{limit.field}"
 
 
+def standing_confirmations(case: FunnelCase, authority: Authority) -> tuple[str, ...]:
+    """The digests of the confirmations that stand for this command, of which the ledger lets one be used up; none
+    where the tool needs none."""
+    rule = case.tool.confirmation
+    if rule is None:
+        return ()
+    standing = (
+        given.digest
+        for given in authority.confirmations
+        if _is_of_request(given, case) and not any(_void(given, rule, case))
+    )
+    return tuple(islice(dict.fromkeys(standing), MOST_CONFIRMATIONS))
+
+
 def _unconfirmed(case: FunnelCase, authority: Authority) -> Iterator[str]:
     rule = case.tool.confirmation
     if rule is None:
         return
     faults: list[str] = []
     for given in authority.confirmations:
-        if given.actor_id == case.request.actor_id and given.operation == case.request.operation:
+        if _is_of_request(given, case):
             found = [*_void(given, rule, case)]
             if not found:
                 return
             faults += found
     yield "explicit_confirmation_missing"
     yield from faults
+
+
+def _is_of_request(given: Confirmation, case: FunnelCase) -> bool:
+    return (
+        given.actor_id == case.request.actor_id
+        and given.operation == case.request.operation
+        and (case.confirmed_by is None or given.digest == case.confirmed_by)
+    )
 
 
 def _void(given: Confirmation, rule: ConfirmationRule, case: FunnelCase) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """A file of cases for the funnel, one JSON object a line, and what comes of each.
 
 Promise: the cases of one file share one provider, in their order, so that a repeated key meets what stands under it;
-and lines with the same tenant and case id are attempts at one case. Nothing outside the process is touched.
+a confirmation allows one effect of the file; and lines with the same tenant and case id are attempts at one case.
+Nothing outside the process is touched.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from ticketgate.agents.effects.adapters.memory import ExecuteFault, MemoryProvid
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.evidence import Authority, EvidenceUnreadable, World, WritableMoment
 from ticketgate.agents.funnel.repair import Attempt
+from ticketgate.agents.workbench.funnel.execute import Run
 from ticketgate.agents.workbench.funnel.process import Outcome, process
 from ticketgate.agents.workbench.funnel.watch import Trace, WatchedPort
 from ticketgate.codecs.files.fault import FileFault
@@ -160,6 +162,7 @@ async def run_cases(
 ) -> tuple[CaseResult, ...]:
     """Run the cases in order on one provider."""
     results: list[CaseResult] = []
+    run = Run()
     committed: dict[tuple[str, str, int], list[Attempt]] = {}
     for case in cases:
         written, proposal = case.written, case.proposal
@@ -175,6 +178,7 @@ async def run_cases(
             at=written.at,
             again_at=written.faults.at_before_effect,
             committed=tuple(before),
+            run=run,
         )
         permitted = () if outcome.repair is None else outcome.repair.permitted
         before.append(Attempt(proposal.attempt, proposal.call, outcome.verdict, permitted))

@@ -21,12 +21,14 @@ from ticketgate.streams.lane.taking.intake import Unreadable, set_aside
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """A decision's effects. subject: the ticket's or the case's id. proposal: of a case, as its record has it."""
+    """A decision's effects. subject: the ticket's or the case's id. proposal: of a case, as its record has it.
+    confirmations: by an effect's key, those that allow it."""
 
     coordinate: Coordinate
     key: bytes | None
     subject: str
     commands: tuple[Command, ...]
+    confirmations: Mapping[str, tuple[str, ...]]
     proposal: Mapping[str, JsonValue] | None
     headers: tuple[Header, ...]
 
@@ -42,12 +44,14 @@ class DispatchedIntake:
     tombstones: int = 0
 
     def runs(self) -> Iterator[DispatchedIntake]:
-        """The batch in parts, in which no two records name one effect: what becomes of the first decides what the
-        second finds under the key. Each ends where the next begins."""
+        """The batch in parts, in which no two records name one effect or one confirmation: what becomes of the first
+        decides what the second finds under the key, and whether the confirmation is left to it. Each ends where the
+        next begins."""
         ends: list[int] = []
-        named: set[str] = set()
+        named: set[object] = set()
         for each in self.arrivals:
-            keys = {command.key for command in each.commands}
+            keys: set[object] = {command.key for command in each.commands}
+            keys |= {("confirmation", digest) for some in each.confirmations.values() for digest in some}
             if not named.isdisjoint(keys):
                 ends.append(each.coordinate.offset)
                 named.clear()
@@ -90,7 +94,8 @@ def take_in_dispatched(
             subject, judged = decision.case_id, None if proposal is None else proposal.to_json()
         else:
             subject, judged = decision.ticket_id, None
-        arrivals.append(Dispatched(coordinate, record.key, subject, commands, judged, headers))
+        confirmations = {effect.idempotency_key: effect.confirmations for effect in decision.effects}
+        arrivals.append(Dispatched(coordinate, record.key, subject, commands, confirmations, judged, headers))
     tombstones = sum(record.value is None for record in records)
     return DispatchedIntake(records[-1].offset + 1, tuple(arrivals), tuple(unreadable), tombstones)
 

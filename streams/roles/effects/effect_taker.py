@@ -2,7 +2,8 @@
 
     3 DECODE    the records to orders; what is no decision rides the last transaction to dead-letter. A record that
                 names an effect of one before it waits for that one's commit: steps 4 to 7 are taken once more
-    4 PREPARE   the orders in the ledger, in one round trip; whoever finds a key finds what stands under it
+    4 PREPARE   the orders in the ledger, in one round trip; whoever finds a key finds what stands under it. What
+                needs a confirmation uses one up here, and its receipt names it before anything is sent
     5 ANNOUNCE  the `prepared` receipts, committed before anything is sent, so that the ledger can be rebuilt
     6 ACT       evidence looked up and judged again, then sent, read back, settled (agents/effects/executor.py)
     7 COMMIT    the receipts and the offset one past the batch, together; then mark it in Redis
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from aiokafka import ConsumerRecord
 from ticketgate.agents.effects.executor import Executor, receipt_of
 from ticketgate.agents.effects.ledger import Collided, Entry, Order, Settlement
+from ticketgate.agents.effects.rules import confirmation_spent
 from ticketgate.agents.funnel.file.funnel_specs import ToolEffect
 from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -156,6 +158,7 @@ class EffectTaker:
                 subject=dispatched.subject,
                 source=dispatched.coordinate,
                 proposal=dispatched.proposal,
+                confirmations=dispatched.confirmations[command.key],
             )
             found.append(Wanted(order, dispatched.key, tool.automatic))
         return found
@@ -167,6 +170,7 @@ class EffectTaker:
             for each in prepared
             if isinstance(each, Entry)
             and each.state is EffectState.PREPARED
+            and not each.is_unconfirmed  # it is not sent
             and self._announced.get(each.key) != each.sequence
         }
         if not fresh:
@@ -211,7 +215,7 @@ class EffectTaker:
             await self.executor.hand_over(found, token=token)
             return receipt_of(found, asked=wanted.order)
         if found.state is EffectState.PREPARED:
-            objection = await self._objection(wanted, given_up)
+            objection = await self._objection(wanted, found, given_up)
             if objection is not None and found.order.source != wanted.order.source:
                 # What another record has prepared is not this one's to stop.
                 told = receipt_of(Collided(wanted.order, found))
@@ -223,10 +227,12 @@ class EffectTaker:
             raise KeyLeft(entry.key)
         return receipt_of(entry, asked=wanted.order)
 
-    async def _objection(self, wanted: Wanted, given_up: str) -> Settlement | None:
+    async def _objection(self, wanted: Wanted, found: Entry, given_up: str) -> Settlement | None:
         if given_up:
             return stopped(Verdict(Status.REVIEW, Stage.OUTCOME, (given_up,), ENDS_WORKER))
         if not wanted.is_automatic:
             reasons = (f"not_automatic:{wanted.order.command.tool}",)
             return stopped(Verdict(Status.REVIEW, Stage.AUTHORITY, reasons, NOT_AUTOMATIC))
-        return await self.second_look.at(wanted.order)
+        if (spent := confirmation_spent(found)) is not None:
+            return spent
+        return await self.second_look.at(wanted.order, found.confirmation)

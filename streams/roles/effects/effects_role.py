@@ -8,12 +8,18 @@ from aiokafka import AIOKafkaProducer
 from ticketgate.agents.effects.executor import Executor
 from ticketgate.agents.effects.ledger import Entry, Settlement
 from ticketgate.agents.effects.reconcile import Reconciler
-from ticketgate.agents.funnel.file.funnel_file import FunnelFile, OpenProviders, open_providers
+from ticketgate.agents.funnel.evidence import CLOCK_SKEW_S
+from ticketgate.agents.funnel.file.funnel_file import (
+    FunnelFile,
+    FunnelFileError,
+    OpenProviders,
+    open_providers,
+)
 from ticketgate.store.lane_state.underway import UnderWays
 from ticketgate.store.ledger.ledger import Ledger
 from ticketgate.store.ledger.looks import Looks
 from ticketgate.streams.config.role_terms import role_terms
-from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.config.settings import Settings, ledger_ttl
 from ticketgate.streams.config.telemetry import Telemetry
 from ticketgate.streams.kafka.connection import connection_of
 from ticketgate.streams.lane.opening.conditions import Conditions
@@ -55,6 +61,7 @@ class EffectsRole:
 def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | None) -> EffectsRole:
     """Open the role, in the loop that it will run in. Raises FunnelFileError."""
     settings = parts.settings
+    require_remembered(file, settings)
     providers = open_providers(file)
     ports = {name: CountedPort(port, parts.telemetry) for name, port in providers.items()}
     ledger = open_ledger(settings, parts.redis)
@@ -68,7 +75,7 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
     later_look = replace(second_look, evidences=None if evidences is None else evidences.beside_lanes())
 
     async def judge_again(entry: Entry) -> Settlement | None:
-        return await later_look.at(entry.order)
+        return await later_look.at(entry.order, entry.confirmation)
 
     def may_send(entry: Entry) -> bool:
         # An effect may be sent a second time long after the first, under another funnel file.
@@ -98,6 +105,18 @@ def open_effects(parts: TakerParts, file: FunnelFile, evidences: Evidences | Non
     terms = role_terms("effects", settings)
     conditions = Conditions(settings, terms, hand_over=parts.hand_over)
     return EffectsRole(taker, reconciler, ledger, providers, sender, conditions, parts.telemetry)
+
+
+def require_remembered(file: FunnelFile, settings: Settings) -> None:
+    """Raise FunnelFileError for a confirmation that holds longer than the ledger remembers that it was used up."""
+    for name, tool in () if file.catalogue is None else file.catalogue.tools.items():
+        rule = tool.confirmation
+        if rule is not None and rule.max_age_s > ledger_ttl(settings).total_seconds() - CLOCK_SKEW_S:
+            raise FunnelFileError(
+                str(file.path),
+                f"{name}: a confirmation holds for {rule.max_age_s} s, longer than the ledger remembers its use",
+                "lower max_age_s in the catalogue, or raise TICKETGATE_OUTPUTS_RETENTION",
+            )
 
 
 def receipts_producer(settings: Settings) -> AIOKafkaProducer:

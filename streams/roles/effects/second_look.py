@@ -15,7 +15,7 @@ from datetime import datetime
 from ticketgate.agents.effects.ledger import Order, Settlement
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.judge import judge_again
-from ticketgate.codecs.records.proposal import read_proposal
+from ticketgate.codecs.records.proposal import read_judged_proposal
 from ticketgate.codecs.records.receipt import EffectState, JudgedAgain
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.verdict import Stage, Status, Verdict
@@ -36,14 +36,14 @@ class SecondLook:
     clock: Callable[[], Awaitable[datetime]]
     telemetry: Telemetry
 
-    async def at(self, order: Order) -> Settlement | None:
-        """How the effect is stopped, and on which evidence; None lets it go. Raises LookupUnavailable and redis-py's
-        errors."""
+    async def at(self, order: Order, confirmation: str | None) -> Settlement | None:
+        """How the effect is stopped, and on which evidence; None lets it go. confirmation: the one that it used up.
+        Raises LookupUnavailable and redis-py's errors."""
         if order.proposal is None:
             return None
         if self.catalogue is None or self.evidences is None:
             return _cannot("no_catalogue")
-        proposal = read_proposal(dict(order.proposal))
+        proposal = read_judged_proposal(order.proposal)
         if isinstance(proposal, Malformed):
             return _cannot(f"proposal_unreadable:{proposal.reason}")
         (evidence,) = await self.evidences.of([proposal])
@@ -54,6 +54,7 @@ class SecondLook:
                 catalogue=self.catalogue,
                 evidence=evidence,
                 at=at,
+                confirmation=confirmation,
                 observe=self.telemetry.gate_later,
             )
         except Exception as err:

@@ -356,3 +356,112 @@ async def test_held_effects_come_the_oldest_first_and_bounded(kept: Kept) -> Non
         await kept.send(key)
 
     assert [each.key for each in await kept.ledger.held(2)] == ["a", "b"]
+
+
+async def confirmed(kept: Kept, key: str, *digests: str, **changes: str) -> Entry | Collided:
+    wanted = replace(order(key, **changes), confirmations=digests)
+    (found,) = await kept.ledger.prepare([wanted], token=kept.token, claimed=1)
+    return found
+
+
+async def holder(kept: Kept, key: str = "k1") -> Entry:
+    """An effect that has used the confirmation `c1` up."""
+    entry = await confirmed(kept, key, "c1")
+    assert isinstance(entry, Entry)
+    assert (entry.confirmation, entry.spent_by, entry.is_unconfirmed) == ("c1", None, False)
+    return entry
+
+
+async def test_one_confirmation_allows_one_effect(kept: Kept) -> None:
+    first = await holder(kept)
+
+    orders = [replace(order(key), confirmations=("c1",)) for key in ("k2", "k3", "k1", "k4")]
+    found = await kept.ledger.prepare(orders, token=kept.token, claimed=2)
+
+    assert found[2] == first
+    for each in (found[0], found[1], found[3]):
+        assert isinstance(each, Entry)
+        assert (each.confirmation, each.spent_by, each.is_unconfirmed) == (None, "k1", True)
+        with pytest.raises(ValueError, match="no confirmation left"):
+            await kept.begin(each)
+    settled = await kept.settle(await kept.begin(first), COMMITTED)
+    assert settled.confirmation == "c1"
+    assert await confirmed(kept, "k2", "c1") == found[0]
+
+
+async def test_two_effects_of_one_batch_use_two_confirmations(kept: Kept) -> None:
+    orders = [replace(order(key), confirmations=("c1", "c2")) for key in ("k1", "k2", "k3")]
+
+    found = await kept.ledger.prepare(orders, token=kept.token, claimed=1)
+
+    assert [each.confirmation for each in found if isinstance(each, Entry)] == ["c1", "c2", None]
+
+
+REFUSED = replace(REJECTED, verdict=Verdict(Status.REJECT, Stage.OUTCOME, ("provider_refused:no",), "no"))
+DIFFERS = replace(REJECTED, verdict=Verdict(Status.REJECT, Stage.READBACK, ("amount",), "no"))
+TO_A_PERSON = replace(REJECTED, verdict=Verdict(Status.REVIEW, Stage.AUTHORITY, ("not_automatic",), "do"))
+ABSENT_BY_HAND = replace(ABSENT, settled_by=SettledBy("ann", "not on the statement"))
+
+
+@pytest.mark.parametrize(
+    ("is_sent", "settlements", "is_free"),
+    [
+        (False, [REJECTED], True),
+        (False, [TO_A_PERSON], False),
+        (True, [REFUSED], True),
+        (True, [ABSENT, ABSENT_BY_HAND], True),
+        (True, [COMMITTED], False),
+        (True, [UNKNOWN], False),
+        (True, [ABSENT], False),
+        (True, [DIFFERS], False),
+        (False, [], False),
+    ],
+)
+async def test_a_confirmation_is_free_again_when_it_is_known_that_nothing_came_of_its_effect(
+    kept: Kept, is_sent: bool, settlements: list[Settlement], is_free: bool
+) -> None:
+    entry = await holder(kept)
+    if is_sent:
+        entry = await kept.begin(entry)
+    for each in settlements:
+        entry = await kept.settle(entry, each)
+
+    found = await confirmed(kept, "k2", "c1")
+
+    assert isinstance(found, Entry)
+    assert found.confirmation == ("c1" if is_free else None)
+    assert entry.is_undone == is_free
+
+
+async def test_what_was_sent_twice_keeps_its_confirmation_when_it_is_refused(kept: Kept) -> None:
+    entry = await kept.begin(await holder(kept))
+    entry = await kept.settle(await kept.begin(await kept.settle(entry, ABSENT)), REFUSED)
+
+    found = await confirmed(kept, "k2", "c1")
+
+    assert isinstance(found, Entry)
+    assert (entry.sends, found.confirmation) == (2, None)
+
+
+async def test_what_waits_for_a_confirmation_takes_it_when_it_is_free(kept: Kept) -> None:
+    entry = await holder(kept)
+    waiting = await confirmed(kept, "k2", "c1")
+    await kept.settle(entry, REJECTED)
+
+    found = await confirmed(kept, "k2", "c1")
+
+    assert isinstance(waiting, Entry)
+    assert isinstance(found, Entry)
+    assert (waiting.spent_by, found.spent_by, found.confirmation) == ("k1", None, "c1")
+    # And the other order under the key that was left free finds it gone.
+    again = await confirmed(kept, "k1", "c1", amount_gbp="700.00")
+    assert isinstance(again, Entry)
+    assert (again.state, again.spent_by) == (EffectState.PREPARED, "k2")
+
+
+async def test_a_collision_uses_nothing_up(kept: Kept) -> None:
+    await kept.prepare("k1")
+
+    assert isinstance(await confirmed(kept, "k1", "c1", amount_gbp="700.00"), Collided)
+
+    assert await holder(kept, "k2")

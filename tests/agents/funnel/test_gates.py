@@ -26,6 +26,7 @@ from ...support.funnel import (
     request,
     run,
     said,
+    unkeyed,
     with_conditions,
 )
 
@@ -198,7 +199,7 @@ def test_a_key_that_the_model_chose_is_no_key() -> None:
 def test_without_a_bound_key_two_attempts_at_a_case_share_one() -> None:
     provider, asked = MemoryProvider(), replace(request(), control={})
 
-    first, second = (run(call(), asked=asked, provider=provider) for _ in range(2))
+    first, second = (run(call(), asked=asked, provider=provider, catalogue=unkeyed()) for _ in range(2))
 
     assert first.effect is not None
     assert second.effect is not None
@@ -272,20 +273,15 @@ def test_a_changed_bound_value_voids_a_confirmation() -> None:
 
 
 def test_a_confirmation_that_binds_the_key_holds_for_one_effect() -> None:
-    tool = PAYMENTS.tools["schedule_transfer"]
-    assert tool.confirmation is not None
-    rule = replace(tool.confirmation, binds=(*tool.confirmation.binds, "idempotency_key"))
-    once = replace(PAYMENTS, tools={"schedule_transfer": replace(tool, confirmation=rule)})
-    may = authority(confirmations=(confirmation(idempotency_key=KEY),))
+    of_another = run(call(), asked=request(control={"idempotency_key": "another-1"}))
 
-    of_another = run(call(), asked=request(control={"idempotency_key": "another-1"}), may=may, catalogue=once)
-
-    assert said(run(call(), may=may, catalogue=once)) == ("accept", "postcondition", ())
+    assert said(run(call())) == ("accept", "postcondition", ())
     assert said(of_another)[2] == (
         "explicit_confirmation_missing",
         f"confirmation_void:ev_1:idempotency_key:confirmed={KEY}:request=another-1",
     )
-    unbound = run(call(), asked=request(control={}), may=authority(), catalogue=once)
+    may = authority(confirmations=(confirmation(idempotency_key=None),))
+    unbound = run(call(), asked=request(control={}), may=may)
     assert said(unbound)[2] == (
         "explicit_confirmation_missing",
         "confirmation_void:ev_1:idempotency_key:confirmed=none:request=none",
@@ -317,9 +313,12 @@ def test_a_bound_key_that_is_none_goes_to_a_person_and_no_other_takes_its_place(
         phase="open",
         roles=("agent",),
     )
-    assert "idempotency_key" not in SUPPORT.tools["refund_order"].fields
+    refund = SUPPORT.tools["refund_order"]
+    fields = {name: spec for name, spec in refund.fields.items() if name != "idempotency_key"}
+    without = replace(unkeyed(SUPPORT, "refund_order").tools["refund_order"], fields=fields)
+    catalogue = replace(SUPPORT, tools={"refund_order": without})
 
-    outcome = run(bare_call(values, "refund_order"), asked=asked, catalogue=SUPPORT)
+    outcome = run(bare_call(values, "refund_order"), asked=asked, catalogue=catalogue)
 
     assert said(outcome)[:2] == ("review", "semantics")
     assert said(outcome)[2][0].startswith("idempotency_key:request is unreadable:")

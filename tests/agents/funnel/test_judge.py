@@ -12,7 +12,19 @@ from ticketgate.agents.funnel.judge import Judged, decided_again, judge, judge_a
 from ticketgate.codecs.records.proposal import Proposal, ProposerModel
 from ticketgate.codecs.verdict import Verdict
 
-from ...support.funnel import AT, KEY, PAYMENTS, VALUES, WORLD, authority, bare_call, call, request
+from ...support.funnel import (
+    AT,
+    KEY,
+    PAYMENTS,
+    VALUES,
+    WORLD,
+    authority,
+    bare_call,
+    call,
+    confirmation,
+    request,
+    unkeyed,
+)
 
 UNREADABLE_WORLD: dict[str, Any] = {"world": World(), "unreadable": ("world:no JSON",)}
 UNREADABLE_AUTHORITY: dict[str, Any] = {"authority": None, "unreadable": ("authority:another actor",)}
@@ -49,8 +61,13 @@ def first(given: Proposal, seen: Evidence | None = None, catalogue: Catalogue = 
     )
 
 
-def again(given: Proposal, seen: Evidence, catalogue: Catalogue = PAYMENTS) -> Verdict | None:
-    return judge_again(given, catalogue=catalogue, evidence=seen, at=AT)
+CONFIRMED = confirmation().digest
+
+
+def again(
+    given: Proposal, seen: Evidence, catalogue: Catalogue = PAYMENTS, used: str | None = CONFIRMED
+) -> Verdict | None:
+    return judge_again(given, catalogue=catalogue, evidence=seen, at=AT, confirmation=used)
 
 
 def told(verdict: Verdict | None) -> tuple[str, str, tuple[str, ...]] | None:
@@ -68,7 +85,10 @@ def test_an_accepted_effect_has_a_command_under_the_key_that_the_application_bou
 
 def test_without_a_bound_key_the_command_has_the_cases_own_whatever_the_attempt() -> None:
     asked = request(control={})
-    keys = {number: first(proposal(request=asked, attempt=number)).command for number in (1, 2)}
+    keys = {
+        number: first(proposal(request=asked, attempt=number), catalogue=unkeyed()).command
+        for number in (1, 2)
+    }
 
     assert keys[1] is not None
     assert keys[1] == keys[2]
@@ -182,6 +202,27 @@ def test_an_abstention_is_not_right_because_the_facts_could_not_be_read() -> Non
 
 def test_the_second_look_lets_pass_what_still_holds() -> None:
     assert again(proposal(), evidence()) is None
+
+
+def test_the_second_look_asks_for_the_confirmation_that_was_used_up() -> None:
+    assert first(proposal()).confirmations == (CONFIRMED,)
+    other = evidence(authority=authority(confirmations=(replace(confirmation(), event_id="ev_2"),)))
+
+    assert told(again(proposal(), other)) == ("deny", "authority", ("explicit_confirmation_missing",))
+    # As a decision that was made before confirmations were used once.
+    assert told(again(proposal(), evidence(), used=None)) == (
+        "deny",
+        "authority",
+        ("explicit_confirmation_missing",),
+    )
+
+
+def test_every_confirmation_that_stands_may_be_used_and_no_other() -> None:
+    given = tuple(replace(confirmation(), event_id=f"ev_{n}") for n in (1, 2, 1))
+    void = replace(confirmation(amount_gbp="60.00"), event_id="ev_3")
+    seen = evidence(authority=authority(confirmations=(void, *given)))
+
+    assert first(proposal(), seen).confirmations == (given[0].digest, given[1].digest)
 
 
 def test_the_second_look_sees_a_permission_that_was_revoked() -> None:

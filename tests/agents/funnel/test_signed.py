@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from cryptography.hazmat.primitives.serialization import (
 from ticketgate.agents.funnel.evidence import EvidenceUnreadable, World, look_up
 from ticketgate.agents.funnel.file.funnel_file import FunnelFileError, load_funnel_file, open_lookup
 from ticketgate.agents.funnel.lookups.signed import SignedAuthority, SignedRecords, SignedWorld, UnusableKey
-from ticketgate.codecs.records.proposal import Proposal, Signed
+from ticketgate.codecs.records.proposal import Proposal, Signed, read_judged_proposal, read_proposal
+from ticketgate.codecs.records.signed import digested, with_what_it_said
+from ticketgate.codecs.values.malformed import Malformed
 
 from ...support.funnel import WORLD, authority, call, request
 
@@ -56,6 +59,7 @@ def claims(**changed: Any) -> dict[str, Any]:
         "iat": NOW - 10,
         "exp": NOW + 60,
         "case_id": "case_1",
+        "tenant": "",
         "authority": authority().to_json(),
         "world": WORLD.to_json(),
         **changed,
@@ -97,6 +101,8 @@ async def test_without_a_record_nobody_is_known_and_nothing() -> None:
         ({"sub": None}, "signed for another actor: sub is missing"),
         ({"case_id": "case_2"}, "signed for another case_id: case_2"),
         ({"tenant": "acme"}, "signed for another tenant: acme"),
+        ({"case_id": None}, "the signed payload has no case_id"),
+        ({"tenant": None}, "the signed payload has no tenant"),
         ({"exp": None}, "the signed payload has no exp"),
         ({"iat": None}, "the signed payload has no iat"),
         ({"exp": "soon"}, "exp is no number of seconds"),
@@ -121,10 +127,38 @@ async def test_a_world_is_signed_for_its_case() -> None:
         await SignedWorld(records()).world(proposal(world=signed(claims(case_id=None))))
 
 
-async def test_an_authority_may_hold_for_all_cases_of_its_actor() -> None:
-    text = signed(claims(case_id=None))
+def kept(given: Proposal) -> Proposal:
+    """What the ledger has of a proposal, after a record has kept it beside its evidence."""
+    evidence = {"authority": authority().to_json(), "world": WORLD.to_json()}
+    signed = with_what_it_said(digested(given.signed), evidence)
+    written = replace(given, signed=signed).to_json()
+    assert str(given.signed.authority) not in json.dumps(written)
+    read = read_judged_proposal(written)
+    assert isinstance(read, Proposal)
+    return read
 
-    assert await SignedAuthority(records()).authority(proposal(text)) == authority()
+
+async def test_what_is_kept_of_a_signed_record_is_taken_until_it_expires() -> None:
+    left = kept(proposal(signed(), signed()))
+
+    assert await SignedAuthority(records()).authority(left) == authority()
+    assert await SignedWorld(records()).world(left) == WORLD
+    late = records(now=clock(datetime.fromtimestamp(NOW + 60, AT.tzinfo)))
+    for source in (SignedAuthority(late).authority, SignedWorld(late).world):
+        with pytest.raises(EvidenceUnreadable, match="expired: exp"):
+            await source(left)
+
+
+@pytest.mark.parametrize("text", ["a.b.c", "a..c", signed(claims(exp=None)), signed(claims(exp="soon"))])
+async def test_a_digest_of_what_was_no_record_is_no_evidence(text: str) -> None:
+    with pytest.raises(EvidenceUnreadable, match="only the digest"):
+        await SignedAuthority(records()).authority(kept(proposal(text)))
+
+
+def test_nobody_sends_what_only_our_records_say() -> None:
+    left = kept(proposal(signed(), signed()))
+
+    assert isinstance(read_proposal(left.to_json()), Malformed)
 
 
 async def test_issuer_and_audience_are_held_to() -> None:

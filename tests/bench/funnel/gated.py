@@ -73,11 +73,11 @@ class Gated:
             arguments = {name: str(value) for name, value in judged.decision.arguments.items()}
             result.quoted = Done("quote", arguments)
         else:
-            await self._act(text, judged.command)
+            await self._act(text, judged.command, judged.confirmations)
 
-    async def _act(self, text: str, command: Command) -> None:
+    async def _act(self, text: str, command: Command, confirmations: tuple[str, ...]) -> None:
         result = self.result
-        again = self._judge_again(text)
+        again = self._judge_again(text, confirmations)
         if again is not None:
             result.told, result.stage = Told.STOPPED, str(again.stage)
             return
@@ -85,7 +85,13 @@ class Gated:
         started = time.perf_counter()
         ledger = LedgerInMemory(clock=lambda: self.now_s)
         executor = Executor(ledger, {_PROVIDER: self.provider}, clock=lambda: self.now_s)
-        order = Order(command=command, provider=_PROVIDER, subject=self.asked.id, proposal={})
+        order = Order(
+            command=command,
+            provider=_PROVIDER,
+            subject=self.asked.id,
+            proposal={},
+            confirmations=confirmations,
+        )
         (entry,) = await executor.prepare([order], token=None, claimed=0)
         if isinstance(entry, Collided):
             raise RuntimeError("a fresh ledger has nothing to collide with")
@@ -102,7 +108,7 @@ class Gated:
 
     async def _reconcile(self, text: str, ledger: LedgerInMemory, executor: Executor, entry: Entry) -> Entry:
         async def again(entry: Entry) -> Settlement | None:
-            verdict = self._judge_again(text)
+            verdict = self._judge_again(text, entry.order.confirmations)
             return None if verdict is None else Settlement(state=EffectState.REJECTED, verdict=verdict)
 
         reconciler = Reconciler(ledger, executor, judge_again=again, announce=_to_nobody)
@@ -115,13 +121,15 @@ class Gated:
                 break
         return entry
 
-    def _judge_again(self, text: str) -> Verdict | None:
+    def _judge_again(self, text: str, confirmations: tuple[str, ...]) -> Verdict | None:
         started = time.perf_counter()
         verdict = judge_again(
             self._proposal(text, len(self.attempts)),
             catalogue=self.variant.catalogue,
             evidence=self._evidence(1),
             at=AT,
+            # Its own, which no other request of the set could use up.
+            confirmation=confirmations[0] if confirmations else None,
             observe=self._observe,
         )
         self.result.work.checking_s += time.perf_counter() - started

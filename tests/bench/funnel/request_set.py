@@ -228,7 +228,7 @@ def _make(dice: random.Random, kind: Kind, name: str, n: int) -> Asked:
         ),
         values={**values, **conditions},
         request=_request(draft, values, conditions, name),
-        authority=_authorities(draft, {**values, **conditions}),
+        authority=_authorities(draft, {**values, **conditions}, name),
         world=_worlds(draft),
         truth=Truth(
             operation=draft.said_operation,
@@ -258,12 +258,12 @@ def _request(draft: _Draft, values: dict[str, str], conditions: dict[str, str], 
     )
 
 
-def _authorities(draft: _Draft, bound: Mapping[str, str]) -> tuple[Authority, Authority]:
+def _authorities(draft: _Draft, bound: Mapping[str, str], name: str) -> tuple[Authority, Authority]:
     confirmation = Confirmation(
-        event_id="ev_1",
+        event_id=f"yes-{name}",
         actor_id=ACTOR,
         operation="schedule",
-        bound={**bound, **draft.confirmed_change},
+        bound={**bound, "idempotency_key": f"bound-{name}", **draft.confirmed_change},
         confirmed_at=draft.confirmed_at,
     )
     may = draft.confirmed and draft.operation == "schedule"

@@ -21,13 +21,16 @@ pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 
 OUTPUTS = ("dispatch", "review", "repairs")
 UNREADABLE = call()[:-1]
+# All that the tests below propose under their own keys.
+CASES = ("C-1", "C-2", "T-0", "mends", "denied", "spent", "asked", "done", "paid", "refused", "new",
+         *(f"C-{n}" for n in range(8)))  # fmt: skip
 
 
 @pytest.fixture
 def gate(deploy: NewDeployment, bank: PaymentServer, tmp_path: Path) -> Deployment:
     """A deployment whose workers decide tickets and judge proposals, in two partitions each."""
     bank.set_world(ENOUGH)
-    bank.delegate(authority())
+    bank.delegate(authority(cases=CASES))
     return deploy(
         roles="decide,propose",
         funnel=str(funnel_file(tmp_path / "funnel.toml", bank)),

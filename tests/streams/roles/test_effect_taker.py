@@ -43,8 +43,8 @@ async def mark(token: LaneToken, offset: int, witness: Witness | None) -> None:
     """Nothing reads it here."""
 
 
-def effect(amount: str = "600.00", key: str = "k1") -> Effect:
-    return Effect("pay", {"amount_gbp": amount}, key)
+def effect(amount: str = "600.00", key: str = "k1", *confirmations: str) -> Effect:
+    return Effect("pay", {"amount_gbp": amount}, key, confirmations)
 
 
 def stopped(*effects: Effect) -> bytes:
@@ -131,6 +131,52 @@ async def test_an_effect_asked_for_twice_in_a_batch_is_told_to_the_second_as_it_
     assert [
         len([1 for each in records if each.topic == "dead-letter"]) for records, _ in desk.output.committed
     ] == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("is_one_batch", [True, False])
+async def test_five_records_with_one_confirmation_have_one_effect(is_one_batch: bool) -> None:
+    desk = Desk()
+    records = [passed(effect("600.00", f"k{number}", "c1")) for number in range(5)]
+
+    for first in range(0, 5, 5 if is_one_batch else 1):
+        await desk.take(*records[first : first + (5 if is_one_batch else 1)], first=first)
+
+    assert desk.scene.bank.sent == ["k0"]
+    assert desk.told()[:2] == [(0, P, None), (0, C, EffectStatus.CREATED)]
+    # What is not sent is not announced as about to be.
+    assert desk.told()[2:] == [(number, R, None) for number in range(1, 5)]
+    reviewed = [
+        decode_receipt(each.value)
+        for sent, _ in desk.output.committed
+        for each in sent
+        if each.topic == "review"
+    ]
+    reasons = {each.verdict.reasons for each in reviewed if isinstance(each, EffectReceipt) and each.verdict}
+    assert reasons == {("confirmation_spent:by=k0",)}
+
+
+@pytest.mark.parametrize("is_one_batch", [True, False])
+async def test_what_was_stopped_leaves_its_confirmation_to_the_next_record(
+    is_one_batch: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revoked = Verdict(Status.DENY, Stage.AUTHORITY, ("tool_not_delegated",), "no")
+    monkeypatch.setattr(second_look, "judge_again", lambda *_, **__: revoked)
+    desk = Desk(PAYMENTS, Evident())
+    records = [stopped(effect("600.00", "k1", "c1")), passed(effect("600.00", "k2", "c1"))]
+
+    for first in range(0, 2, 2 if is_one_batch else 1):
+        await desk.take(*records[first : first + (2 if is_one_batch else 1)], first=first)
+
+    assert desk.scene.bank.sent == ["k2"]
+    assert desk.told()[:2] == [(0, P, None), (0, R, None)]
+
+
+async def test_what_is_left_to_a_person_keeps_its_confirmation() -> None:
+    desk = Desk()  # without a catalogue, which is for a person
+
+    await desk.take(stopped(effect("600.00", "k1", "c1")), passed(effect("600.00", "k2", "c1")))
+
+    assert desk.scene.bank.sent == []
 
 
 async def test_a_batch_that_breaks_off_between_goes_on_behind_what_was_committed() -> None:

@@ -20,7 +20,7 @@ from ticketgate.streams.roles.effects.second_look import SecondLook
 from ticketgate.streams.roles.propose.proposal_work import ProposalWork
 
 from ...support.fakes import TOKEN
-from ...support.funnel import PAYMENTS, WORLD, authority, call
+from ...support.funnel import PAYMENTS, WORLD, authority, call, confirmation
 from .test_proposal_work import Books, Evident, arrival, now
 
 # One that is repaired, one of the wrong tool, two that pass: each response comes to the gate parse once.
@@ -111,7 +111,8 @@ async def test_a_second_look_is_counted_apart() -> None:
     look = SecondLook(catalogue=PAYMENTS, evidences=evidences, clock=now, telemetry=telemetry)
     proposal = arrival(call(), 1).document
 
-    await look.at(Order(command=Command("t", {}, "k"), provider="p", proposal=proposal.to_json()))
+    order = Order(command=Command("t", {}, "k"), provider="p", proposal=proposal.to_json())
+    await look.at(order, confirmation().digest)
 
     assert counted(telemetry, "first") == before
     assert counted(telemetry, "later") == {str(gate.stage): 1 for gate in FUNNEL_GATES}

@@ -23,8 +23,8 @@ class Violated(AssertionError):
 
 
 class Effects(RuleBasedStateMachine):
-    """Lanes and reconcilers on one effect, killed and paused anywhere; requests and answers lost, late, repeated; a
-    ledger that is emptied and rebuilt."""
+    """Lanes and reconcilers on one effect, and a rival for its confirmation; killed and paused anywhere; requests and
+    answers lost, late, repeated; a ledger that is emptied and rebuilt."""
 
     is_idempotent_by_key: ClassVar[bool] = True
     protocol: ClassVar[Rules] = Rules()
@@ -142,6 +142,10 @@ class Effects(RuleBasedStateMachine):
             lanes[-1].kill()
         self.world.rebuild()
 
+    @rule()
+    def a_rival_asks_for_the_confirmation(self) -> None:
+        self.world.ask_for_the_rival()
+
     # --- what holds ---
 
     @invariant()
@@ -155,6 +159,7 @@ class Effects(RuleBasedStateMachine):
             _require(world.sends <= 1, f"sent {world.sends} times to a provider that is not idempotent")
         if world.sends == 2:
             _require(world.was_absent, "sent again without having found nothing after the settle time")
+        _require(world.rival is None or not world.sends, "one confirmation allowed two effects")
         entry = world.entry()
         if entry is not None and entry.state is EffectState.COMMITTED:
             _require(bool(world.transfers), "committed, and nothing stands")
@@ -198,7 +203,9 @@ class Effects(RuleBasedStateMachine):
         _require(entry is not None and entry.state is not EffectState.PREPARED, "the effect was forgotten")
         assert entry is not None
         _require(
-            entry.state is EffectState.COMMITTED if world.transfers else entry.is_open,
+            entry.state is EffectState.COMMITTED
+            if world.transfers
+            else entry.is_open or (entry.is_stopped and world.rival is not None),
             f"{len(world.transfers)} transfers, and the effect is {entry.state}: neither settled nor held",
         )
         told = world.last_receipt()

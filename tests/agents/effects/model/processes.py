@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ticketgate.agents.effects.executor import Executor, receipt_of
 from ticketgate.agents.effects.ledger import Entry
 from ticketgate.agents.effects.reconcile import Reconciler
+from ticketgate.agents.effects.rules import confirmation_spent
 from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
 from ticketgate.store.tokens import LaneToken
 
@@ -45,7 +46,10 @@ def lane(world: World, number: int, executor_type: type[Executor] = Executor) ->
         executor = executor_type(ledger, {"bank": StoppingBank(world)}, clock=lambda: world.now)
         (entry,) = await executor.prepare([order()], token=token, claimed=1)
         assert isinstance(entry, Entry)
-        if entry.state is EffectState.PREPARED and world.rules.announces_before_sending:
+        objection = confirmation_spent(entry) if entry.state is EffectState.PREPARED else None
+        if objection is not None:
+            entry = await executor.stop(entry, objection, token=token)
+        elif entry.state is EffectState.PREPARED and world.rules.announces_before_sending:
             position = 0 if world.rules.commits_position else None
             await _commit(world, number, [receipt_of(entry)], position)
         entry = await executor.carry_out(entry, token=token)
@@ -57,7 +61,7 @@ def lane(world: World, number: int, executor_type: type[Executor] = Executor) ->
 
 def _compare(world: World) -> None:
     """As a lane's opening does; a mark that is missing where there is an offset is a loss too."""
-    if world.committed is not None and (world.claimed is None or world.committed > world.claimed):
+    if world.is_behind:
         raise Refusal
 
 

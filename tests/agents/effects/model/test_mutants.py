@@ -52,6 +52,8 @@ def fails(kind: type[Effects], **changed: Any) -> None:
         ("announces_before_sending", EffectsAtAPlainProvider),
         ("commits_position", EffectsAtAPlainProvider),
         ("restores_prepared_as_unknown", EffectsAtAPlainProvider),
+        ("restores_confirmations", Effects),
+        ("confirms_once", Effects),
     ],
 )
 def test_the_machine_fails_without_the_rule(rule: str, kind: type[Effects]) -> None:

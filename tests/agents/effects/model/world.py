@@ -1,7 +1,8 @@
 """A provider, a network, a ledger that may be emptied, a broker's topic and a group's offset: one effect's world.
 
 Every call that a process makes of it stops twice, before it happens and before its reply is had; the machine chooses
-who goes on, and what is lost. One effect, `k1`, of one dispatched record, at offset 0.
+who goes on, and what is lost. One effect, `k1`, of one dispatched record, at offset 0, which a person confirmed once;
+and a rival, `k2`, of another partition, that the same confirmation would allow.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ticketgate.agents.effects.adapters.memory_ledger import LedgerInMemory, _Row
+from ticketgate.agents.effects.adapters.memory_ledger import LedgerInMemory, Used, _Row
 from ticketgate.agents.effects.ledger import Collided, Command, Entry, Moved, Open, Order, Settlement
 from ticketgate.agents.effects.port import (
     CannotRead,
@@ -24,14 +25,16 @@ from ticketgate.agents.effects.port import (
     Refused,
     TimedOut,
 )
-from ticketgate.agents.effects.rules import NO_ANSWER
-from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
+from ticketgate.agents.effects.rules import NO_ANSWER, STANDS
+from ticketgate.codecs.records.receipt import EffectReceipt, EffectState, EffectStatus
 from ticketgate.codecs.verdict import Verdict
 from ticketgate.store.ledger.ledger_rebuild import STEPS_LOST_AT_MOST, is_still_open
 from ticketgate.store.tokens import LaneToken, Superseded
 
 SETTLE_S = 30.0
 KEY = "k1"
+RIVAL = "k2"
+CONFIRMATION = "c1"
 
 
 class Fenced(Exception):
@@ -74,6 +77,8 @@ class Rules:
     restores_prepared_as_unknown: bool = True
     restores_sends: bool = True
     counts_on_from_the_time: bool = True
+    restores_confirmations: bool = True
+    confirms_once: bool = True
 
 
 @dataclass
@@ -99,10 +104,16 @@ class World:
     claimed: int | None = None
     held: list[Callable[[], Coroutine[Any, Any, object]]] = field(default_factory=list)
     """Writes that the network has taken and not yet brought. Redis gets them once: its client repeats nothing."""
+    rival: Entry | None = None
+    """The effect that had the confirmation instead, carried out and told of."""
     ledger: LedgerInMemory = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ledger = LedgerInMemory(clock=lambda: self.now)
+        self.ledger = self._new_ledger()
+
+    def _new_ledger(self) -> LedgerInMemory:
+        used = Used() if self.rules.confirms_once else _Lavish()
+        return LedgerInMemory(clock=lambda: self.now, used=used)
 
     # --- the provider and the network ---
 
@@ -118,16 +129,11 @@ class World:
     def bring(self) -> None:
         """What was held first comes. Nobody hears how it is answered."""
         with contextlib.suppress(Superseded):
-            self._finish(self.held.pop(0)())
-
-    def _finish(self, writing: Coroutine[Any, Any, object]) -> None:
-        with contextlib.suppress(StopIteration):
-            writing.send(None)  # nothing is waited for in memory
-            raise AssertionError("a write that waits")
+            self._now_done(self.held.pop(0)())
 
     def empty(self) -> None:
         """Redis forgets everything: entries, tokens, marks."""
-        self.ledger = LedgerInMemory(clock=lambda: self.now)
+        self.ledger = self._new_ledger()
         self.token, self.claimed = "", None
         self.held.clear()  # as connections do, they end with the server that they went to
 
@@ -137,6 +143,8 @@ class World:
         last = self.last_receipt()
         if last is not None and KEY not in self.ledger._rows:
             self._restore(last)
+        if self.rival is not None and RIVAL not in self.ledger._rows:
+            self._put(self.rival)
         if self.committed is not None:
             self.claimed = max(self.claimed or 0, self.committed)
 
@@ -174,10 +182,46 @@ class World:
             verdict=last.verdict or NO_ANSWER,
             settled_by=last.settled_by,
             judged_again=last.judged_again,
+            confirmation=last.confirmation,
         )
-        self.ledger._rows[KEY] = _Row(entry, sent_at=self.now)
+        self._put(entry)
         if entry.is_open:
             self.ledger._due[KEY] = self.ledger._since[KEY] = self.now
+
+    def _put(self, entry: Entry) -> None:
+        row = self.ledger._rows[entry.key] = _Row(entry, sent_at=self.now)
+        if entry.confirmation is not None and self.rules.restores_confirmations and not entry.is_undone:
+            self.ledger._used._holders.setdefault(entry.confirmation, row)
+
+    def ask_for_the_rival(self) -> None:
+        """Another lane asks for the rival, from its opening to its commit, if the confirmation is left to it."""
+        if self.is_behind:
+            return
+        (entry,) = self._now_done(self.ledger.prepare([order(RIVAL)], token=None, claimed=0))
+        if not isinstance(entry, Entry) or entry.state is not EffectState.PREPARED or entry.is_unconfirmed:
+            return
+        sent = self._now_done(self.ledger.begin_send(entry, verdict=NO_ANSWER, token=None, read_back_in_s=0))
+        settlement = Settlement(state=EffectState.COMMITTED, verdict=STANDS, status=EffectStatus.CREATED)
+        settled = self._now_done(
+            self.ledger.settle(
+                sent, settlement, token=LaneToken("dispatch", 1, "lane", "rival"), read_back_in_s=0
+            )
+        )
+        assert isinstance(settled, Entry)
+        self.rival = settled
+
+    def _now_done(self, writing: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            writing.send(None)  # nothing is waited for in memory
+        except StopIteration as done:
+            return done.value
+        raise AssertionError("a write that waits")
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a partition was committed further than the ledger's marks tell: it lost something."""
+        lost_ours = self.committed is not None and (self.claimed is None or self.committed > self.claimed)
+        return lost_ours or (self.rival is not None and RIVAL not in self.ledger._rows)
 
     def is_absent(self) -> bool:
         """Whether nothing was found later than the settle time after the first sending began."""
@@ -193,9 +237,17 @@ class World:
         return None if row is None else self.ledger._shown(row)
 
 
-def order() -> Order:
-    """The one effect."""
-    return Order(command=Command("pay", {"amount_gbp": "600.00"}, KEY), provider="bank")
+class _Lavish(Used):
+    """Gives a confirmation to whoever asks."""
+
+    def confirm(self, row: _Row, order: Order) -> None:
+        row.entry = replace(row.entry, confirmation=CONFIRMATION)
+
+
+def order(key: str = KEY) -> Order:
+    """The one effect, or its rival."""
+    command = Command("pay", {"amount_gbp": "600.00"}, key)
+    return Order(command=command, provider="bank", confirmations=(CONFIRMATION,))
 
 
 class StoppingLedger:

@@ -12,7 +12,7 @@ from ticketgate.agents.effects.adapters.memory import ExecuteFault, MemoryProvid
 from ticketgate.agents.effects.port import Command, Prepared
 from ticketgate.agents.funnel.catalogue import Catalogue, Offered
 from ticketgate.agents.funnel.evidence import World
-from ticketgate.agents.workbench.funnel.execute import carry_out
+from ticketgate.agents.workbench.funnel.execute import Execution, Run
 
 from ....support.funnel import PAYMENTS, authority, call, confirmation, request, run, said
 
@@ -209,7 +209,9 @@ def test_however_faults_fall_a_key_commits_once_and_accepts_only_what_stands(
             before = port.sent
             port.fail_next(execute=execute, read_back=read_back)
 
-            settled = await carry_out(COMMAND, port)
+            begun = await Run().begin(COMMAND, port)
+            assert isinstance(begun, Execution)
+            settled = await begun.carry_out()
 
             assert port.committed <= 1
             assert port.sent - before <= 2

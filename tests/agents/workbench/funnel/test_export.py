@@ -54,14 +54,18 @@ ENDS = {
 RICH = {"facts": {"current_balance_gbp": "3000.00"}}
 
 
+def key_of(name: str) -> str:
+    return f"key of {name}"
+
+
 def line(name: str, **changed: Any) -> dict[str, Any]:
     """A schedule that may be made, and what a test changes."""
-    asked = changed.pop("asked", request(control={"idempotency_key": f"key of {name}"}))
+    asked = changed.pop("asked", request(control={"idempotency_key": key_of(name)}))
     fields = {
         "name": name,
         "at": "2026-09-01T12:00:00Z",
         "request": asked.to_json(),
-        "authority": authority().to_json(),
+        "authority": authority(key=key_of(name)).to_json(),
         "world": RICH,
         "call": call(),
         "expect": {"status": "accept", "stage": "postcondition"},
@@ -87,8 +91,14 @@ MADE = [
     line("unreadable", faults={"unreadable": ["authority:bad signature"]}),
     line("no world", faults={"unreadable": ["world:not JSON"]}),
     line("unconfirmed meanwhile", faults={"authority_before_effect": authority(confirmations=()).to_json()}),
-    line("poorer meanwhile", faults={"authority_before_effect": authority(limit="500.00").to_json()}),
-    line("no limit meanwhile", faults={"authority_before_effect": authority(limits={}).to_json()}),
+    line(
+        "poorer meanwhile",
+        faults={"authority_before_effect": authority("500.00", key_of("poorer meanwhile")).to_json()},
+    ),
+    line(
+        "no limit meanwhile",
+        faults={"authority_before_effect": authority(key=key_of("no limit meanwhile"), limits={}).to_json()},
+    ),
     line("superseded", faults={"world_before_effect": {**RICH, "request_version": 2}}),
     line(
         "old news",
@@ -104,7 +114,9 @@ MADE = [
     line(
         "another amount confirmed meanwhile",
         faults={
-            "authority_before_effect": authority(confirmations=(confirmation(amount_gbp="6.00"),)).to_json()
+            "authority_before_effect": authority(
+                confirmations=(confirmation(key_of("another amount confirmed meanwhile"), amount_gbp="6.00"),)
+            ).to_json()
         },
     ),
     line("confirmed too long ago", faults={"at_before_effect": "2026-09-02T12:00:00Z"}),
@@ -313,7 +325,7 @@ def test_the_case_has_what_the_record_has() -> None:
     assert case["name"] == "C-9 attempt 2"
     assert (case["case_id"], case["attempt"], case["tenant"]) == ("C-9", 2, "acme")
     assert case["at"] == "2026-09-01T12:00:00.000Z"
-    assert case["authority"] == authority(confirmations=(confirmation(),)).to_json()
+    assert case["authority"] == authority(key=key_of("C-1")).to_json()
     assert export_cases(decisions, receipts, name="what happened")[0][0]["name"] == "what happened"
 
 

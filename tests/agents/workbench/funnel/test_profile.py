@@ -42,7 +42,7 @@ def line(name: str, operation: str = "schedule", **changed: Any) -> Case:
             "conditions": FLOOR,
             "control": {"idempotency_key": f"profile-{name}"},
         },
-        "authority": authority().to_json(),
+        "authority": authority(key=f"profile-{name}").to_json(),
         "world": {"facts": {"current_balance_gbp": "3000.00"}},
         "call": right,
         "label": {"admissible": [tool], "must_deny": False, "cost": "0.5"},
@@ -64,7 +64,7 @@ def abstaining(name: str, **changed: Any) -> Case:
 
 def denied(name: str) -> Case:
     label = {"admissible": ["schedule_transfer"], "must_deny": True, "cost": "0.5"}
-    return line(name, authority=authority(limit="1.00").to_json(), label=label)
+    return line(name, authority=authority(limit="1.00", key=f"profile-{name}").to_json(), label=label)
 
 
 def run(cases: Sequence[Case], catalogue: Any = PAYMENTS) -> Profiled:
@@ -156,7 +156,7 @@ def test_a_cost_that_cannot_be_told_says_what_is_missing(case: Case, told: str) 
 
 
 def test_a_replay_is_one_outcome_that_cost_twice() -> None:
-    again = line("again")
+    again = line("again", authority=authority(key="profile-first").to_json())
     again["request"]["control"] = {"idempotency_key": "profile-first"}
 
     found = run([line("first"), again]).profile
@@ -327,7 +327,7 @@ def test_a_mutation_worsens_the_rates_of_its_own_layer_and_no_other(mutation: st
 
 
 def test_an_authority_that_lets_pass_what_must_be_denied_lowers_the_denials_honoured() -> None:
-    lax = denied("denied") | {"authority": authority().to_json()}
+    lax = denied("denied") | {"authority": authority(key="profile-denied").to_json()}
 
     before, after = run([*GOOD, denied("denied")]).profile, run([*GOOD, lax]).profile
 
