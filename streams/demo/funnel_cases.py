@@ -25,9 +25,21 @@ from ticketgate.streams.parts.bank import Script
 CASES = "payments.jsonl"
 FUNNEL_FILE = "payments.funnel.toml"
 CONFIRMED_AGO = timedelta(minutes=2)
+PROFILE = "profile.jsonl"
 # What of the example's funnel file is another here: nobody wants to wait ten seconds to see a time-out, and a bank in
-# memory settles at once. A busy machine answers within two.
-ADAPTED = {"timeout_s = 10": "timeout_s = 2", "settle_s = 30": "settle_s = 1"}
+# memory settles at once. A busy machine answers within two. And what stands behind it: the example can only say where
+# that goes, and is not automatic.
+ADAPTED = {
+    "timeout_s = 10": "timeout_s = 2",
+    "settle_s = 30": "settle_s = 1",
+    "automatic = false": "automatic = true",
+    '"example: the report of `ticketgate funnel --profile` on your labelled requests"': f'"./{PROFILE}"',
+    '"example: the same report, with the bounds that you set for it"': f'"./{PROFILE}"',
+    'loss_bounded = "example: ': "loss_bounded = \"the demo's bank moves no money; elsewhere it would be ",
+    'provider_key_tested = "example: ': 'provider_key_tested = "tests/streams/parts/test_bank.py; elsewhere ',
+    'settle_time_measured = "example: ': "settle_time_measured = \"the demo's bank settles at once; elsewhere ",
+    'reconcile_staffed = "example: ': 'reconcile_staffed = "you, who watch the demo; elsewhere ',
+}
 EXAMPLE_URL = "http://127.0.0.1:8000"
 
 
@@ -94,13 +106,14 @@ def script_of(cases: Sequence[DemoCase]) -> Script:
 
 
 def write_funnel_file(folder: Path, url: str) -> Path:
-    """The example's funnel file with a bank at `url`, and beside it the cases that it names."""
+    """The example's funnel file with a bank at `url`, and beside it the files of cases that it names."""
     text = example(FUNNEL_FILE)
     for written, meant in {EXAMPLE_URL: url, **ADAPTED}.items():
         if written not in text:
             raise ValueError(f"{FUNNEL_FILE} has no {written!r}; bring it and ADAPTED together")
         text = text.replace(written, meant)
-    (folder / CASES).write_text(example(CASES), encoding="utf-8")
+    for name in (CASES, PROFILE):
+        (folder / name).write_text(example(name), encoding="utf-8")
     path = folder / FUNNEL_FILE
     path.write_text(text, encoding="utf-8")
     return path

@@ -5,6 +5,7 @@ and the provider where it can be seen there, and otherwise named. What can be se
 named test or document shows what it is named for is its author's word; a named file (`./…`) is there.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -12,9 +13,23 @@ from typing import Final
 from ticketgate.agents.funnel.file.funnel_specs import CONTRIBUTIONS, FunnelFile, FunnelFileError
 from ticketgate.agents.funnel.file.release_facts import CannotTell, Fails, Subject, readings, see
 from ticketgate.agents.funnel.file.release_grid import release_grid
+from ticketgate.codecs.values.malformed import quote
 from ticketgate.codecs.values.strict import JsonValue
 
 NOTHING_SHOWS_IT: Final = "nothing shows it"
+
+# What people write where they have nothing yet: at the beginning and followed by a mark or nothing, in angle brackets,
+# or alone.
+_PLACEHOLDER: Final = re.compile(
+    r"""^\W*(?:an?\s+)?(?:example|e\.?g|for\s+instance|sample|to\s?do|tb[adcw]|fix\s?me|placeholder|dummy|lorem(?:\s+ipsum)?|xx+|foo|bar
+    |change\s?me|replace\s?me|fill\s+\w+|insert\s+\w+|your\s+\w+|see\s+above|coming\s+soon|to\s+be\s+\w+|to\s+follow)
+    (?:\s*[:;,.!?=)\]>…-]|\s*$|\s+(?:be|by|for|goes|here|in|later|out|text|value)\b)
+    |^\W*(?:n\s?/?\s?a|none|no|nil|null|nothing|unknown|pending|later|soon|yes|true|ok(?:ay)?|done|tested|fine|ja|nein)\W*$
+    |<[^<>]*>|\{[^{}]*\}|\$\{?\w+|\[\s*[…._]+\s*\]""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LETTERS: Final = re.compile(r"[^\W_]")
+FEWEST_LETTERS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,22 +151,39 @@ def _release(subject: Subject) -> ToolRelease:
     )
 
 
+def is_placeholder(claim: str) -> bool:
+    """Whether a claim only holds the place for what shows it: `example: …`, `TODO`, `n/a`, `<the report>`, `yes`."""
+    return bool(_PLACEHOLDER.search(claim)) or len(_LETTERS.findall(claim)) < FEWEST_LETTERS
+
+
+def _is_written(subject: Subject, claim: str) -> bool:
+    """Whether a file that is named is there with something in it, and not what names it."""
+    path = subject.file.path.parent / claim
+    try:
+        if path.samefile(subject.file.path.parent) or path.resolve() == subject.file.path.resolve():
+            return False
+        return any(path.iterdir()) if path.is_dir() else path.stat().st_size > 0
+    except OSError:
+        return False
+
+
 def _standing(name: str, subject: Subject) -> Standing:
     requirement = release_grid().requirements[name]
-    claim = subject.effect.stands.get(name)
+    written = subject.effect.stands.get(name)
+    claim = None if written is None or is_placeholder(written) else written
     given = () if claim is None else (claim,)
     seen = see(name, subject)
     if isinstance(seen, Fails):
         return Standing(requirement=name, says=requirement.says, fault=seen.why, remedy=seen.remedy)
     if isinstance(seen, CannotTell) and claim is None:
         remedy = f"name the test or document that shows it: tools.{subject.name}.stands.{name}"
-        return Standing(requirement=name, says=requirement.says, fault=NOTHING_SHOWS_IT, remedy=remedy)
-    if (
-        claim is not None
-        and claim.startswith(("./", "../"))
-        and not (subject.file.path.parent / claim).exists()
-    ):
-        what, remedy = f"there is no {claim} beside the funnel file", "name a file that is there"
+        what = f"{quote(written)} is a placeholder: {NOTHING_SHOWS_IT}" if written else NOTHING_SHOWS_IT
+        return Standing(requirement=name, says=requirement.says, fault=what, remedy=remedy)
+    if claim is not None and claim.startswith(("./", "../")) and not _is_written(subject, claim):
+        what, remedy = (
+            f"there is no {claim} beside the funnel file",
+            "name a file that is there, and not empty",
+        )
         return Standing(requirement=name, says=requirement.says, fault=what, remedy=remedy)
     ours = () if isinstance(seen, CannotTell) or requirement.test is None else (requirement.test,)
     shown_by = (*ours, *given) or (
@@ -174,7 +206,7 @@ def _findings(subject: Subject) -> Iterator[ReleaseFinding]:
         if standing.fault:
             yield ReleaseFinding(
                 tool=name,
-                code="missing" if standing.fault == NOTHING_SHOWS_IT else "contradicted",
+                code="missing" if standing.fault.endswith(NOTHING_SHOWS_IT) else "contradicted",
                 requirement=standing.requirement,
                 what=f"{standing.requirement}: {standing.fault}",
                 remedy=standing.remedy,

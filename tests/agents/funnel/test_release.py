@@ -31,8 +31,9 @@ from ticketgate.agents.funnel.file.funnel_specs import (
 from ticketgate.agents.funnel.file.release import check_release, require_release, tool_releases
 from ticketgate.agents.funnel.file.release_facts import see
 from ticketgate.agents.funnel.file.release_grid import release_grid
+from ticketgate.streams.demo.funnel_cases import write_funnel_file
 
-from ...support.funnel import PAYMENTS, SUPPORT
+from ...support.funnel import PAYMENTS, SUPPORT, unkeyed
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "agents" / "funnel" / "examples"
@@ -269,7 +270,7 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     given = file(effect, path=tmp_path / "funnel.toml")
 
     assert said(given) == [("contradicted", "cases_run")]
-    (tmp_path / "cases.jsonl").touch()
+    (tmp_path / "cases.jsonl").write_text("{}\n", encoding="utf-8")
     assert said(given) == []
 
 
@@ -306,17 +307,76 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_command_tells_what_stands_and_ends_with_0() -> None:
-    done = run(str(EXAMPLES / "payments.funnel.toml"))
+def test_the_command_tells_what_stands_and_ends_with_0(tmp_path: Path) -> None:
+    done = run(str(write_funnel_file(tmp_path, "http://127.0.0.1:1")))
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("schedule_transfer: arguments, irreversible, by bank: automatic\n")
     assert done.stdout.endswith("payments.funnel.toml: 1 tool, 1 automatic, 0 findings\n")
 
 
+PLACEHOLDERS = [
+    "example: where yours goes",
+    "TODO",
+    "tbd.",
+    "n/a",
+    "<the report>",
+    "yes",
+    "...",
+    "your report",
+    "to be done",
+]
+
+
+@pytest.mark.parametrize("claim", PLACEHOLDERS)
+def test_a_placeholder_shows_nothing(claim: str) -> None:
+    (found,) = check_release(file(declared(stands={**EVERYTHING, "loss_bounded": claim})))
+
+    assert (found.requirement, found.code) == ("loss_bounded", "missing")
+    assert "is a placeholder: nothing shows it" in found.what
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["the daily ceiling", "OPS-123", "https://wiki.example/on-call", "tests/delivery", "examples/runbook.md"],
+)
+def test_a_name_of_what_shows_it_is_no_placeholder(claim: str) -> None:
+    assert check_release(file(declared(stands={**EVERYTHING, "loss_bounded": claim}))) == ()
+
+
+def test_the_example_says_where_things_go_and_is_not_automatic_by_that(tmp_path: Path) -> None:
+    text = (EXAMPLES / "payments.funnel.toml").read_text(encoding="utf-8")
+    path = tmp_path / "funnel.toml"
+    path.write_text(text.replace("automatic = false", "automatic = true"), encoding="utf-8")
+
+    done = run(str(path), "--json")
+
+    assert done.returncode == 3
+    faults = [each["what"] for each in json.loads(done.stdout)["findings"]]
+    assert len(faults) == 7  # the file of cases is not beside it
+    assert sum("placeholder" in each for each in faults) == 6
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_named_file_has_something_in_it(tmp_path: Path, is_there: bool) -> None:
+    (tmp_path / "cases.jsonl").write_text("{}\n" if is_there else "", encoding="utf-8")
+    effect = declared(stands={**EVERYTHING, "cases_run": "./cases.jsonl", "loss_bounded": "tests"})
+
+    assert len(check_release(file(effect, path=tmp_path / "funnel.toml"))) == (not is_there)
+
+
+def test_what_cannot_be_undone_is_confirmed_by_its_key() -> None:
+    catalogue = unkeyed()
+
+    (found,) = check_release(file(declared(), catalogue=catalogue))
+
+    assert found.requirement == "confirmation_bound"
+    assert "does not bind idempotency_key" in found.what
+
+
 def test_the_command_says_to_remove_the_model_from_what_is_not_automatic_too(tmp_path: Path) -> None:
     text = (EXAMPLES / "payments.funnel.toml").read_text(encoding="utf-8")
-    changed = {'contribution = "arguments"': 'contribution = "none"', "automatic = true": "automatic = false"}
+    changed = {'contribution = "arguments"': 'contribution = "none"'}
     for written, meant in changed.items():
         assert written in text
         text = text.replace(written, meant)
@@ -332,7 +392,8 @@ def test_the_command_says_to_remove_the_model_from_what_is_not_automatic_too(tmp
 def test_the_command_ends_with_3_for_a_finding_and_2_for_a_bad_file(tmp_path: Path) -> None:
     text = (EXAMPLES / "payments.funnel.toml").read_text(encoding="utf-8")
     path = tmp_path / "funnel.toml"
-    path.write_text(text[: text.index("\n# Each names")], encoding="utf-8")
+    bare = text[: text.index("\n# Each names")].replace("automatic = false", "automatic = true")
+    path.write_text(bare, encoding="utf-8")
 
     found, bad = run(str(path), "--json"), run(str(tmp_path / "none.toml"))
 
