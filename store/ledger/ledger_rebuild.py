@@ -34,9 +34,9 @@ NOBODY_KNOWS: Final = Verdict(
     "held until reading back settles it; nothing is sent again",
 )
 
-# due: what to look at again. open: what is open. used: the confirmation that it used up, where `is_used`. effect_key: the
-# effect's name in these. receipt_ms: when its last receipt was written, from which its lifetime counts. fields: their
-# names and values by turns. Returns 0 where an entry stands, 1 where it was restored, 2 where its time is over.
+# due: what to look at again. open: what is open. used: the confirmation that it used up, where `is_used`. effect_key:
+# the effect's name in these. receipt_ms: when its last receipt was written, from which its lifetime counts. fields:
+# their names and values by turns. Returns 0 where an entry stands, 1 where it was restored, 2 where its time is over.
 _RESTORE = Script(
     "restore an effect",
     """

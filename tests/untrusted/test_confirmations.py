@@ -21,7 +21,7 @@ from ..agents.funnel.test_signed import AT, claims, proposal, records, signed
 from ..streams.roles.test_proposal_work import arrival
 from ..support.funnel import PAYMENTS, WORLD, authority, call, request
 
-TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts")
+TOPICS = OutputTopics("dispatch", "review", "dead-letter", "repairs", "receipts", "settled")
 KEYS = [f"payment-{number}" for number in range(5)]
 
 

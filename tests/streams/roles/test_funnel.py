@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ticketgate.codecs.records.identity import confirmation_digest
 from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.valkey import Valkey
 
@@ -124,9 +125,16 @@ def test_a_decision_is_dispatched_with_what_it_rests_on(funnel: PaymentFunnel) -
     assert decision["evidence"]["world"]["version"] == "ledger-1"
     assert decision["evidence"]["authority"]["actor_id"] == "actor-whole"
     asked = {**values(), "minimum_remaining_balance_gbp": "1000.00"}
+    yes = confirmation_digest("actor-whole", f"yes-to-{key_of('case-whole')}")
     assert decision["effects"] == [
-        {"tool": "schedule_transfer", "arguments": asked, "idempotency_key": key_of("case-whole")}
+        {
+            "tool": "schedule_transfer",
+            "arguments": asked,
+            "idempotency_key": key_of("case-whole"),
+            "confirmations": [yes],
+        }
     ]
+    assert receipt["confirmation"] == yes
     assert said(receipt) == ("accept", "postcondition", ())
     assert (receipt["status"], receipt["sends"], receipt["provider"]) == ("created", 1, "bank")
     assert receipt["state"] == {**asked, "status": "scheduled"}

@@ -120,7 +120,9 @@ def released(
 ) -> list[tuple[str, str]]:
     text = example("payments.funnel.toml").replace('catalogue = "payments"', 'catalogue = "./mine.toml"')
     (folder / "mine.toml").write_text(catalogue, "utf-8")
-    (folder / "payments.jsonl").touch()
+    # What the example leaves open is named.
+    text = text.replace("automatic = false", "automatic = true").replace('"example: ', '"a test of ours: ')
+    (folder / "payments.jsonl").write_text(example("payments.jsonl"), "utf-8")
     if named:
         text = text.replace("cases_run =", 'mutations_refused = "./mutations.json"\ncases_run =')
     if report is not None:
