@@ -96,12 +96,12 @@ def rows_of(records: Sequence[ConsumerRecord], settings: Settings) -> list[Revie
         settings.topic_settlements: _sent,
         settings.topic_settled: _told,
     }[records[0].topic]
-    found = (read(record) for record in records if record.value is not None)
+    found = (read(record, record.value) for record in records if record.value is not None)
     return [row for row in found if row is not None]
 
 
-def _sent(record: ConsumerRecord) -> Sent | None:
-    read = decode_settlement(record.value, max_bytes=max(len(record.value), 1))
+def _sent(record: ConsumerRecord, value: bytes) -> Sent | None:
+    read = decode_settlement(value, max_bytes=max(len(value), 1))
     if isinstance(read, Malformed):
         return None
     return Sent(
@@ -115,8 +115,8 @@ def _sent(record: ConsumerRecord) -> Sent | None:
     )
 
 
-def _told(record: ConsumerRecord) -> Told | None:
-    read = decode_settled(record.value, max_bytes=max(len(record.value), 1))
+def _told(record: ConsumerRecord, value: bytes) -> Told | None:
+    read = decode_settled(value, max_bytes=max(len(value), 1))
     if isinstance(read, Malformed):
         return None
     return Told(
@@ -134,27 +134,27 @@ def _told(record: ConsumerRecord) -> Told | None:
     )
 
 
-def _reviewed(record: ConsumerRecord) -> Reviewed | None:
-    value = decode(record.value, max_bytes=max(len(record.value), 1))
-    if not isinstance(value, dict):
+def _reviewed(record: ConsumerRecord, value: bytes) -> Reviewed | None:
+    document = decode(value, max_bytes=max(len(value), 1))
+    if not isinstance(document, dict):
         return None
-    kind, subject = _kind(value)
-    key = value.get("idempotency_key")
-    verdict: Any = value.get("verdict") or {}
-    policy: Any = value.get("policy") or {}
-    ticket: Any = value.get("ticket") or {}
+    kind, subject = _kind(document)
+    key = document.get("idempotency_key")
+    verdict = _object(document.get("verdict"))
+    policy = _object(document.get("policy"))
+    ticket = _object(document.get("ticket"))
     return Reviewed(
         place=_place(record),
         key=key if isinstance(key, str) else subject,
         ticket_id=subject,
-        tenant=str(value.get("tenant") or ""),
+        tenant=str(document.get("tenant") or ""),
         kind=kind,
         at_ms=record.timestamp,
-        sha256=value_digest(record.value),
+        sha256=value_digest(value),
         stage=str(verdict.get("stage", "")),
         policy=str(policy.get("name", "")),
-        rules=tuple(str(each.get("rule")) for each in _dicts(value.get("violations"))),
-        labels=_texts(value.get("selected")),
+        rules=tuple(str(each.get("rule")) for each in _dicts(document.get("violations"))),
+        labels=_texts(document.get("selected")),
         reasons=_texts(verdict.get("reasons")),
         text=text_of(ticket.get("state")),
     )
@@ -182,6 +182,10 @@ def text_of(state: JsonValue) -> str:
         elif item is not None:
             found.append(str(item))
     return " ".join(" ".join(found).split())
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _texts(value: Any) -> tuple[str, ...]:

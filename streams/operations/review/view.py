@@ -7,7 +7,7 @@ made anew. The file is its owner's alone. A first page, a filtered page and a co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from ticketgate.streams.operations.review.rows import Case, Count, Kind, State, 
 from ticketgate.streams.operations.review.tables import open_file
 from ticketgate.streams.operations.review.view_writer import PER_MS, ViewWriter, kind_tag, tag_of
 
-# Where several filters hold together, counting ends here, so that no page waits for it.
+# Where several filters hold together, counting ends after so many rows looked at, so that no page waits for it.
 MOST_COUNTED = 10_000
 
 
@@ -42,16 +42,16 @@ class View(ViewWriter):
 
     def page(self, wanted: Wanted, *, now_ms: int, after: int = 0, most: int = 50) -> list[Case]:
         """The oldest rows behind the id `after`."""
-        where, values = self._where(wanted, now_ms, after)
+        lead, values, others = self._lead(wanted, now_ms, after)
         # The conditions are on primary keys, so that a page is read in order and ends with its last row.
-        inner = f"SELECT found.id FROM {where} ORDER BY found.id LIMIT ?"  # noqa: S608 - names of tables alone
-        outer = f"SELECT cases.* FROM ({inner}) JOIN cases USING(id) ORDER BY id"  # noqa: S608
-        rows = self._db.execute(outer, [*values, most])
+        inner = f"SELECT id FROM ({lead}) AS found WHERE {_all_hold(others)} ORDER BY id LIMIT ?"  # noqa: S608
+        outer = f"SELECT cases.* FROM ({inner}) JOIN cases USING(id) ORDER BY id"  # noqa: S608 - names of tables alone
+        rows = self._db.execute(outer, [*values, *others, most])
         return [self._case(row, now_ms) for row in rows]
 
     def count(self, wanted: Wanted, *, now_ms: int) -> Count:
         """How many rows there are. Without a moment and with at most one filter, the number is kept; else they are
-        counted, up to MOST_COUNTED."""
+        counted, among the first MOST_COUNTED that the rarest filter finds."""
         tags = self._tags_wanted(wanted)
         is_kept = wanted.words is None and wanted.older_than_ms is None and len(tags) == 1
         if is_kept and wanted.state not in (State.WAITING, State.EXPIRED):
@@ -104,8 +104,9 @@ class View(ViewWriter):
         given += [("rule", each) for each in wanted.rules] + [("label", each) for each in wanted.labels]
         return [tag_of(kind, name, each) for name, each in given if each is not None] or [kind_tag(kind)]
 
-    def _where(self, wanted: Wanted, now_ms: int, after: int = 0) -> tuple[str, list[Any]]:
-        """The tables joined, and the values: the rarest tag leads, or the words where there are any."""
+    def _lead(self, wanted: Wanted, now_ms: int, after: int = 0) -> tuple[str, list[Any], list[str]]:
+        """What is gone through, with its values, and the tags that must hold besides: the rarest leads, or the words
+        where there are any."""
         tags = sorted(self._tags_wanted(wanted), key=self._kept)
         least, most = after + 1, 2**62
         over = (now_ms - self._ttl_ms) * PER_MS
@@ -127,22 +128,26 @@ class View(ViewWriter):
         column = "rowid" if wanted.words is not None else "id"
         lead += f" AND {column} BETWEEN ? AND ?"
         values += [least, most]
-        exist = "".join(
-            " AND EXISTS(SELECT 1 FROM tags WHERE tag = ? AND tags.id = found.id)" for _ in others
-        )
-        return f"({lead}) AS found WHERE 1{exist}", [*values, *others]
+        return lead, values, others
 
     def _counted(self, wanted: Wanted, now_ms: int) -> Count:
-        where, values = self._where(wanted, now_ms)
-        (rows,) = self._db.execute(
-            f"SELECT count(*) FROM (SELECT 1 FROM {where} LIMIT ?)",  # noqa: S608 - names of tables alone
-            [*values, MOST_COUNTED + 1],
+        lead, values, others = self._lead(wanted, now_ms)
+        looked_at, rows = self._db.execute(
+            f"SELECT count(*), coalesce(sum({_all_hold(others)}), 0) FROM ({lead} LIMIT ?) AS found",  # noqa: S608
+            [*others, *values, MOST_COUNTED + 1],
         ).fetchone()
-        return Count(min(rows, MOST_COUNTED), is_whole=rows <= MOST_COUNTED)
+        return Count(rows, is_whole=looked_at <= MOST_COUNTED)
 
     def _kept(self, tag: str) -> int:
         found = self._db.execute("SELECT rows FROM counts WHERE tag = ?", [tag]).fetchone()
         return 0 if found is None else int(found[0])
+
+
+def _all_hold(tags: Sequence[str]) -> str:
+    """That a row found has all of these tags, which are given as values."""
+    return (
+        " AND ".join("EXISTS(SELECT 1 FROM tags WHERE tag = ? AND tags.id = found.id)" for _ in tags) or "1"
+    )
 
 
 def _match(words: str) -> str:

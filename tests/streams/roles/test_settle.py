@@ -240,6 +240,7 @@ def test_however_a_worker_ends_at_its_steps_each_ticket_is_settled_once(
     desk.deployment.send([ticket(name) for name in names])
     lies = desk.reviews(len(names))
     expected: list[str] = []
+    told: dict[str, dict[str, Any]] = {}
     for name, step in zip(names, steps, strict=True):
         armed = tmp_path / f"{name}.json"
         armed.write_text(json.dumps({"at": step, "nth": 1, "signal": int(strike)}))
