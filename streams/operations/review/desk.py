@@ -26,17 +26,16 @@ from ticketgate.codecs.records.decision import DecisionRecord
 from ticketgate.codecs.records.identity import Coordinate
 from ticketgate.codecs.records.pieces import Effect
 from ticketgate.codecs.records.settlement import Action, Settlement, effects_digest, value_digest
-from ticketgate.codecs.records.ticket import Ticket, read_ticket
-from ticketgate.codecs.values.malformed import Malformed
+from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.usage import CommandError
 from ticketgate.streams.kafka.broker import unreachable
 from ticketgate.streams.kafka.connection import connection_of
 from ticketgate.streams.kafka.reading.record_at import RecordAt
-from ticketgate.streams.lane.taking.intake import Identified, ticket_reader
+from ticketgate.streams.lane.taking.intake import ticket_reader
 from ticketgate.streams.operations.review.rows import Case
-from ticketgate.streams.roles.settle.looking import read_reviewed
+from ticketgate.streams.roles.settle.looking import read_reviewed, ticket_of
 
 DELIVERY_TIMEOUT_S = 20.0
 
@@ -99,23 +98,12 @@ async def look(settings: Settings, case: Case) -> Lying:
         record = read_reviewed(found.value)
         if record is None or value_digest(found.value) != case.sha256:
             raise CommandError(f"{at}: no decision on a ticket that can be settled")
-        return Lying(at, case.sha256, record, await _ticket(settings, topics, record))
+        read = ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes)
+        return Lying(at, case.sha256, record, await ticket_of(record, topics, read))
     except (KafkaError, TimeoutError) as err:
         raise unreachable(connection_of(settings), err) from err
     finally:
         await topics.close()
-
-
-async def _ticket(settings: Settings, topics: RecordAt, record: DecisionRecord) -> Ticket | None:
-    if record.ticket is not None:
-        read = read_ticket(dict(record.ticket))
-        return None if isinstance(read, Malformed) else read
-    found = await topics.fetch(record.coordinate)
-    if found is None or found.value is None:
-        return None
-    read_again = ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes)(found.value)
-    is_it = isinstance(read_again, Identified) and read_again.fingerprint == record.fingerprint
-    return read_again.document if is_it and isinstance(read_again, Identified) else None
 
 
 def preview(lying: Lying, labels: frozenset[str], policy: Policy) -> Preview:

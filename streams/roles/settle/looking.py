@@ -28,7 +28,7 @@ from ticketgate.codecs.records.ticket import Ticket, read_ticket
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.values.strict import decode
 from ticketgate.store.claims import Claim
-from ticketgate.streams.lane.taking.intake import Identified, Reader
+from ticketgate.streams.lane.taking.intake import Reader
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,9 @@ class Looking:
         record, headers = found
         decision: Decision | None = None
         if settlement.action is Action.ACCEPT:
-            judged = self._judge(settlement, Reviewed(record, await self._ticket(record)), policy)
+            judged = self._judge(
+                settlement, Reviewed(record, await ticket_of(record, self.topics, self.read_ticket)), policy
+            )
             if isinstance(judged, Refusal):
                 return Bad(settlement, judged, policy.hash, record.tenant)
             decision = judged
@@ -110,21 +112,6 @@ class Looking:
         record = settleable(found.value, settlement)
         return record if isinstance(record, Refusal) else (record, foreign(tuple(found.headers)))
 
-    async def _ticket(self, record: DecisionRecord) -> Ticket | None:
-        """The ticket out of the record, or, where that has no text, out of its topic."""
-        if record.ticket is not None:
-            ticket = read_ticket(dict(record.ticket))
-            return None if isinstance(ticket, Malformed) else ticket
-        found = await self.topics.fetch(record.coordinate)
-        if found is None or found.value is None:
-            return None
-        read = self.read_ticket(found.value)
-        is_it = isinstance(read, Identified) and (read.key, read.fingerprint) == (
-            record.idempotency_key,
-            record.fingerprint,
-        )
-        return read.document if is_it and isinstance(read, Identified) else None
-
     def _judge(self, settlement: Settlement, reviewed: Reviewed, policy: Policy) -> Decision | Refusal:
         try:
             return judge_settlement(settlement, reviewed, policy=policy)
@@ -132,6 +119,22 @@ class Looking:
             # A fault of ours must not hold the partition up; nothing is let through for it.
             log.exception("judging settlement %s failed", settlement.id)
             return Refusal(Code.JUDGED_OTHERWISE, (f"judging failed: {type(err).__name__}",))
+
+
+async def ticket_of(record: DecisionRecord, topics: Topics, read: Reader[Ticket]) -> Ticket | None:
+    """The ticket out of its record in review, or, where that has no text, out of its topic; None if nowhere has it.
+    Raises what the topics raise."""
+    if record.ticket is not None:
+        ticket = read_ticket(dict(record.ticket))
+        return None if isinstance(ticket, Malformed) else ticket
+    found = await topics.fetch(record.coordinate)
+    if found is None or found.value is None:
+        return None
+    again = read(found.value)
+    if isinstance(again, Malformed):
+        return None
+    is_it = (again.key, again.fingerprint) == (record.idempotency_key, record.fingerprint)
+    return again.document if is_it else None
 
 
 def settleable(value: bytes, settlement: Settlement) -> DecisionRecord | Refusal:

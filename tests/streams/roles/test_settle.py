@@ -21,6 +21,7 @@ from ...support.deciding import SUPPORT
 from ...support.deployment import Deployment, ticket
 from ...support.desk import RIGHT, Desk, desk_settings, read
 from ..conftest import NewDeployment
+from .test_policy_effects import FUNNEL
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 STEPPING = str(Path(__file__).parents[2] / "support" / "stepping_settler.py")
@@ -260,23 +261,6 @@ def test_however_a_worker_ends_at_its_steps_each_ticket_is_settled_once(
     assert sorted(told) == sorted(expected)
     assert sorted(each["ticket_id"] for each in desk.dispatched()) == sorted(names)
     assert len(desk.deployment.committed("settled")) == len(expected)
-
-
-FUNNEL = """
-[providers.desk]
-adapter = "redis"
-url = "{url}"
-prefix = "{prefix}"
-
-[tools.assign_queue]
-provider = "desk"
-contribution = "choice"
-consequence = "reversible"
-automatic = true
-stands.choices_listed = "tests/delivery"
-stands.selection_measured = "tests/delivery"
-stands.undo_tried = "tests/delivery"
-"""
 
 
 def test_what_a_person_accepted_is_carried_out_once_even_if_the_ticket_is_decided_anew(

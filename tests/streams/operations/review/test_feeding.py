@@ -7,14 +7,14 @@ import json
 from aiokafka import ConsumerRecord
 from hypothesis import given
 from hypothesis import strategies as st
-from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.config.settings import load_settings
 from ticketgate.streams.operations.review.feeding import rows_of, text_of
 from ticketgate.streams.operations.review.rows import Kind, Reviewed
 
 from ....codecs.test_decision import record as decision
 from ....support.examples import objects, values
 
-SETTINGS = Settings()
+SETTINGS = load_settings(environment={}).settings
 
 
 def lies(value: bytes | None, topic: str = "review") -> ConsumerRecord[bytes, bytes]:
