@@ -12,13 +12,16 @@ JARS := deploy/kafka/target/lib
 KAFKA_DATA ?= deploy/kafka/target/data
 REDIS_DATA ?= deploy/kafka/target/redis
 PACKAGES := codecs store agents streams
+# How long `make fuzz` lets the fuzzer loose on each reader, and on which; all if none is named.
+FUZZ_SECONDS ?= 600
+FUZZ ?=
 # Test processes at once; 0 runs all in one.
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help venv install demo demo-funnel test lint types unit chaos bench seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+.PHONY: help venv install demo demo-funnel test lint types unit chaos fuzz bench seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
 
 help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
@@ -26,6 +29,7 @@ help:
 	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
 	@echo 'make lint|types|unit   the parts of make test; JOBS=$(JOBS) test processes at once'
 	@echo 'make chaos        the long tests: storms of faults on real brokers, 10,000 interleavings, 50,000 examples'
+	@echo 'make fuzz         what reads from strangers, under a coverage-guided fuzzer, FUZZ_SECONDS=$(FUZZ_SECONDS) each (Linux)'
 	@echo 'make bench        the comparisons of tests/bench/README.md'
 	@echo 'make conformance  the System One conformance suite against `ticketgate serve`; keeps its report'
 	@echo 'make seeds        each fixture, number, case and command that this began with, and what came out'
@@ -108,6 +112,9 @@ chaos: install kafka-jars
 # Each fixture, number, case and command that this began with: what was asked for, what came out. Also in `make test`.
 seeds: install
 	@$(BIN)/python -m tests.seeds
+
+fuzz: install
+	$(BIN)/python -m tests.untrusted.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 conformance: install
 	KEEP_CONFORMANCE=1 $(BIN)/pytest -m conformance tests/streams/process/web
