@@ -9,11 +9,12 @@ vectors, since cosine ranks options better than the head does (deploy/model/READ
 "instructions option" as a question about the ticket. An option is also put about itself, and `way` is -1 where the head
 says that most options are not what is asked for: "Which is it not?" asks for the least alike.
 A ticket is read once however many questions there are, and the vectors of questions are kept, so that a further
-question is nearly free. One longer than the window is read in as many windows as the folder's limits allow, one behind
-the other, and its vector is the mean of theirs by their tokens; what lies beyond is unread, and it counts as truncated.
+question is nearly free. A ticket longer than the window is read in as many windows as the folder's limits allow, one
+behind the other, and its vector is the mean of theirs by their tokens; what lies beyond is unread, and it counts as
+truncated. Of a question's text one window is read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,7 +116,7 @@ class BiEncoderHead:
             folder, "encoder", inputs=("ids", "mask"), output="vector", threads=threads
         )
         self._head = open_graph(folder, "head", inputs=("state", "question"), output="logit", threads=threads)
-        self._questions = VectorCache(self._encode, size=MAX_CACHED_QUESTIONS)
+        self._questions = VectorCache(self._encode_questions, size=MAX_CACHED_QUESTIONS)
 
     def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """One Scores a state. Without questions nothing is read."""
@@ -246,13 +247,21 @@ class BiEncoderHead:
 
     def _encode(self, texts: Sequence[str]) -> list[TextVector]:
         """One vector a text. A repeated text is read again: finding it would cost more than it saves."""
+        return self._encode_windows(texts, self._tokens.windows)
+
+    def _encode_questions(self, texts: Sequence[str]) -> list[TextVector]:
+        """One vector a text of a question, of which one window is read."""
+        return self._encode_windows(texts, lambda text: [self._tokens.read(text)])
+
+    def _encode_windows(
+        self, texts: Sequence[str], read: Callable[[str], Sequence[Tokens]]
+    ) -> list[TextVector]:
         found: list[TextVector] = []
         for begin in range(0, len(texts), TEXTS_AT_ONCE):
-            found += self._encode_some(texts[begin : begin + TEXTS_AT_ONCE])
+            found += self._encode_some([read(text) for text in texts[begin : begin + TEXTS_AT_ONCE]])
         return found
 
-    def _encode_some(self, texts: Sequence[str]) -> list[TextVector]:
-        windows = [self._tokens.windows(text) for text in texts]
+    def _encode_some(self, windows: Sequence[Sequence[Tokens]]) -> list[TextVector]:
         tokens = [window for each in windows for window in each]
         found: dict[int, NDArray[np.float32]] = {}
         for batch in even_batches([len(t.ids) for t in tokens]):
