@@ -5,4 +5,4 @@ from pathlib import Path
 
 def default_model_path() -> Path:
     """Its folder."""
-    return Path(__file__).resolve().parent / "minilm"
+    return Path(__file__).resolve().parent / "bge"

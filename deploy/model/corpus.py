@@ -69,7 +69,7 @@ class Corpus:
         """Each text with its own intent's question, two of near intents and one of any."""
         made = []
         for name, texts in (("banking77", self.banking), ("clinc", self.clinc)):
-            near = _near(self.phrases[name], embed)
+            near = near_intents(self.phrases[name], embed)
             for text, intent in texts:
                 made.append(self._row(name, text, intent, 1.0, chance))
                 others = set(chance.sample(near[intent], 2)) | {chance.choice(list(self.phrases[name]))}
@@ -107,7 +107,7 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _near(phrases: dict[str, str], embed) -> dict[str, list[str]]:
+def near_intents(phrases: dict[str, str], embed) -> dict[str, list[str]]:
     """For each intent the ten whose questions lie nearest to its own: hard to tell apart."""
     names = list(phrases)
     vectors = embed([f"Does the customer want to {phrases[n]}?" for n in names])

@@ -3,20 +3,22 @@
 
     evaluate_local.py [--model FOLDER] [--limit 700] [--only bitext27] [--write FILE] [--speed]
 
-yes/no sets: accuracy at 0.5, AUC, ECE (10 bins), Brier. Choice sets: accuracy, ECE of the reported
-probability, negative log-likelihood.
+yes/no sets: accuracy at 0.5, AUC (pooled, and the mean within questions), ECE (10 bins), Brier. Choice sets: accuracy,
+ECE of the reported probability, negative log-likelihood. Minimal pairs: by kind, the share that is right.
 """
 
 import argparse
 import json
 import math
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from ticketgate.agents.scoring import Scorer, default_model_path, open_scorer
 from ticketgate.codecs import ChoiceQuestion, NoulQuestion, Ticket
 
+HERE = Path(__file__).parent
 SEED_QUESTIONS = {
     "urgent": NoulQuestion("Does the customer request urgent action?"),
     "review": NoulQuestion("Does this ticket need review by a person?"),
@@ -53,6 +55,11 @@ def main() -> None:
                 shown = " ".join(f"{figure}={value:.3f}" for figure, value in figures.items())
                 print(f"{kind:6} {name:16} n={len(rows):5} {shown}", flush=True)
                 written[f"{kind} {name}"] = {"n": len(rows)} | {k: round(v, 4) for k, v in figures.items()}
+    if not options.only:
+        for kind, figures in pair_figures(scorer).items():
+            shown = " ".join(f"{figure}={value:.3f}" for figure, value in figures.items())
+            print(f"pairs  {kind:16} {shown}", flush=True)
+            written[f"pairs {kind}"] = {k: round(v, 4) for k, v in figures.items()}
     if options.write:
         options.write.write_text(json.dumps(written, indent=1) + "\n")
 
@@ -71,7 +78,29 @@ def noul_figures(scorer: Scorer, rows: Sequence[list]) -> dict[str, float]:
     y = [row[2] for row in rows]
     accuracy = sum((v >= 0.5) == bool(t) for v, t in zip(p, y, strict=True)) / len(y)
     brier = sum((v - t) ** 2 for v, t in zip(p, y, strict=True)) / len(y)
-    return {"acc": accuracy, "auc": auc(p, y), "ece": ece(p, y), "brier": brier}
+    each = [auc([p[i] for i in places], [y[i] for i in places]) for places in by_question.values()]
+    within = statistics.fmean(value for value in each if not math.isnan(value))
+    return {"acc": accuracy, "auc": auc(p, y), "within": within, "ece": ece(p, y), "brier": brier}
+
+
+def pair_figures(scorer: Scorer) -> dict[str, dict[str, float]]:
+    """By kind: the share of minimal pairs with true at or above 0.5 above false, and with true above false."""
+    found: dict[str, list[tuple[bool, bool]]] = {}
+    for line in (HERE / "minimal_pairs.tsv").read_text().splitlines():
+        kind, question, *states = line.split("\t")
+        tickets = [Ticket(id=str(place), state=state) for place, state in enumerate(states)]
+        scored = scorer.score(tickets, {"q": NoulQuestion(question)})
+        true, false = (scores.answers["q"]["noul"] for scores in scored)
+        found.setdefault(kind, []).append((true >= 0.5 > false, true > false))
+    found["all"] = [pair for pairs in found.values() for pair in pairs]
+    return {
+        kind: {"n": len(pairs), "right": _share(p for p, _ in pairs), "in order": _share(p for _, p in pairs)}
+        for kind, pairs in found.items()
+    }
+
+
+def _share(values: Iterable[bool]) -> float:
+    return statistics.fmean(float(value) for value in values)
 
 
 def choice_figures(scorer: Scorer, rows: Sequence[list]) -> dict[str, float]:

@@ -1,9 +1,10 @@
 """The head: from a ticket's vector u and a question's vector v to the logit that the answer is true.
 
-An MLP on (u, v, |u-v|, u*v) plus a scaled cosine, so that a question far from all training questions
-still falls back on likeness of meaning. In ONNX it takes [tickets, 384] and [questions, 384] and gives
-[tickets, questions]: each ticket is read once, and the questions' vectors can be kept. u and v enter
-through two matrices of their own, which leaves only the two products to be made for each pair.
+All tickets' vectors lie in one narrow cone, and so do all questions': their means are subtracted inside the graph. An
+MLP on (u, v, |u-v|, u*v) plus a scaled cosine, so that a question far from all training questions still falls back on
+likeness of meaning. In ONNX it takes [tickets, 384] and [questions, 384] and gives [tickets, questions]: each ticket is
+read once, and the questions' vectors can be kept. u and v enter through two matrices of their own, which leaves the
+two products to be made for each pair.
 """
 
 import numpy as np
@@ -14,17 +15,22 @@ from torch import nn
 
 WIDTH = 384
 SPREAD = WIDTH**0.5  # a unit vector's numbers are about 1/sqrt(384) in size; the layer expects about 1
+HIDDEN = 320
 
 
 class Head(nn.Module):
-    def __init__(self, hidden: int = 256, dropout: float = 0.4) -> None:
+    def __init__(self, mean_u: torch.Tensor, mean_v: torch.Tensor) -> None:
         super().__init__()
-        self.inner = nn.Linear(4 * WIDTH, hidden)
-        self.outer = nn.Linear(hidden, 1)
+        self.inner = nn.Linear(4 * WIDTH, HIDDEN)
+        self.outer = nn.Linear(HIDDEN, 1)
         self.cosine = nn.Parameter(torch.tensor(4.0))
-        self.drop_in, self.drop = nn.Dropout(0.2), nn.Dropout(dropout)
+        self.drop_in, self.drop = nn.Dropout(0.1), nn.Dropout(0.3)
+        self.register_buffer("mean_u", mean_u)
+        self.register_buffer("mean_v", mean_v)
 
     def forward(self, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        u = nn.functional.normalize(u - self.mean_u, dim=1)
+        v = nn.functional.normalize(v - self.mean_v, dim=1)
         product = u * v
         parts = torch.cat([u * SPREAD, v * SPREAD, (u - v).abs() * SPREAD, product * WIDTH], 1)
         hidden = nn.functional.gelu(self.inner(self.drop_in(parts)))
@@ -40,6 +46,9 @@ def to_onnx(head: Head) -> onnx.ModelProto:
         for part, scale in zip(np.split(weight, 4), scales, strict=True)
     )
     constants = {
+        "mean_u": head.mean_u.numpy(),
+        "mean_v": head.mean_v.numpy(),
+        "tiny": np.float32(1e-9),
         "of_u": of_u,
         "of_v": of_v,
         "of_gap": of_gap,
@@ -54,14 +63,16 @@ def to_onnx(head: Head) -> onnx.ModelProto:
     }
     node = helper.make_node
     nodes = [
-        node("Unsqueeze", ["state", "at_1"], ["u"]),
-        node("Unsqueeze", ["question", "at_0"], ["v"]),
+        *_centred("state", "mean_u"),
+        *_centred("question", "mean_v"),
+        node("Unsqueeze", ["state_centred", "at_1"], ["u"]),
+        node("Unsqueeze", ["question_centred", "at_0"], ["v"]),
         node("Sub", ["u", "v"], ["difference"]),
         node("Abs", ["difference"], ["gap"]),
         node("Mul", ["u", "v"], ["product"]),
-        node("MatMul", ["state", "of_u"], ["from_u_flat"]),
+        node("MatMul", ["state_centred", "of_u"], ["from_u_flat"]),
         node("Unsqueeze", ["from_u_flat", "at_1"], ["from_u"]),
-        node("MatMul", ["question", "of_v"], ["from_v"]),
+        node("MatMul", ["question_centred", "of_v"], ["from_v"]),
         node("MatMul", ["gap", "of_gap"], ["from_gap"]),
         node("MatMul", ["product", "of_product"], ["from_product"]),
         node("Sum", ["from_u", "from_v", "from_gap", "from_product", "bias"], ["inner"]),
@@ -89,3 +100,14 @@ def to_onnx(head: Head) -> onnx.ModelProto:
     )
     onnx.checker.check_model(model, full_check=True)
     return model
+
+
+def _centred(name: str, mean: str) -> list[onnx.NodeProto]:
+    """`name`_centred: less the mean, of length 1."""
+    node = helper.make_node
+    return [
+        node("Sub", [name, mean], [f"{name}_moved"]),
+        node("ReduceL2", [f"{name}_moved", "last"], [f"{name}_length"], keepdims=1),
+        node("Max", [f"{name}_length", "tiny"], [f"{name}_positive"]),
+        node("Div", [f"{name}_moved", f"{name}_positive"], [f"{name}_centred"]),
+    ]

@@ -17,7 +17,6 @@ class Encoder:
     def __init__(self, folder: Path, *, threads: int) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        options.add_session_config_entry("session.disable_quant_qdq", "1")
         self._session = onnxruntime.InferenceSession(
             folder / "encoder.onnx", options, providers=["CPUExecutionProvider"]
         )

@@ -85,7 +85,7 @@ def test_the_others_answers_are_as_without_a_shortlist(scorer: Scorer) -> None:
         "urgent": NoulQuestion("Is it urgent?"),
         "place": ChoiceQuestion(None, {"Lima": None, "Rome": None}),
     }
-    tickets = [TICKET, Ticket(id="U", state="hello " * 400)]
+    tickets = [TICKET, Ticket(id="U", state="hello " * 2100)]
 
     alone = scorer.score(tickets, others)
     together = scorer.score(
