@@ -118,12 +118,21 @@ class FunnelCase:
         return self.compiled.tools[self.call.tool]
 
     @cached_property
+    def given(self) -> Mapping[str, JsonValue]:
+        """The call's arguments, for gates behind `tool_catalogue`. Null stands for the absence of a field that may be
+        absent, as serialisers write one that is not set."""
+        fields = self.tool.fields
+        return {
+            name: value
+            for name, value in self.call.arguments.items()
+            if value is not None or name not in fields or fields[name].is_asked_for
+        }
+
+    @cached_property
     def arguments(self) -> Mapping[str, Value]:
         """The call's arguments as values, in the catalogue's order, for gates behind `schema`."""
         return {
-            name: spec.read(self.call.arguments[name])
-            for name, spec in self.tool.fields.items()
-            if name in self.call.arguments
+            name: spec.read(self.given[name]) for name, spec in self.tool.fields.items() if name in self.given
         }
 
     @cached_property

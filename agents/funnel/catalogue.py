@@ -15,11 +15,20 @@ from pydantic import ConfigDict
 from pydantic import Field as Bounds
 from ticketgate.agents.effects.states import States
 from ticketgate.agents.funnel.results import ResultSpec
-from ticketgate.agents.funnel.values import Kind, Value, is_of_type, read_money, read_value
+from ticketgate.agents.funnel.values import (
+    USUAL_PLACES,
+    Kind,
+    Value,
+    is_of_type,
+    minor_units,
+    read_money,
+    read_value,
+)
 from ticketgate.codecs.records.proposal import Request, Scalar
 from ticketgate.codecs.records.receipt import CatalogueRef
 from ticketgate.codecs.values.malformed import quote
 from ticketgate.codecs.values.strict import JsonValue, canonical
+from ticketgate.codecs.values.texts import alike, are_same, spelled
 
 # fact: has an authority and is compared with it. interpretation: the model's reading, which nothing compares.
 # control: bound by the application; a call may repeat it, and is then compared, but never sets it.
@@ -76,25 +85,32 @@ class FieldSpec:
 
     def read(self, given: JsonValue) -> Value:
         """The value that `given` writes, within the constraints. Raises ValueError that says what is wrong."""
-        value = read_value(self.type, given)
+        value = read_value(self.type, given, unit=self.unit)
         if isinstance(value, str):
             if not self.min_length <= len(value) <= self.max_length:
                 raise ValueError(
                     f"must have {self.min_length} to {self.max_length} characters, not {len(value)}"
                 )
-            if self.type == "choice" and value not in self.one_of:
-                raise ValueError(f"must be one of {', '.join(self.one_of)}, not {quote(value)}")
+            if self.type == "choice":
+                chosen = spelled(value, self.one_of)
+                if chosen is None:
+                    twin = alike(value, self.one_of)
+                    raise ValueError(f"must be one of {', '.join(self.one_of)}, not {quote(value)}{twin}")
+                value = chosen
         elif isinstance(value, Decimal | int) and not isinstance(value, bool):
             self._check_range(value)
         return value
 
     def _check_range(self, value: Decimal | int) -> None:
-        if self.above is not None and not value > _bound(self.above):
+        if self.above is not None and not value > self._bound(self.above):
             raise ValueError(f"must be above {self.above}, not {value}")
-        if self.at_least is not None and not value >= _bound(self.at_least):
+        if self.at_least is not None and not value >= self._bound(self.at_least):
             raise ValueError(f"must be at least {self.at_least}, not {value}")
-        if self.at_most is not None and not value <= _bound(self.at_most):
+        if self.at_most is not None and not value <= self._bound(self.at_most):
             raise ValueError(f"must be at most {self.at_most}, not {value}")
+
+    def _bound(self, bound: str | int) -> Decimal | int:
+        return read_money(bound, self.unit) if isinstance(bound, str) else bound
 
     def published(self) -> dict[str, JsonValue]:
         """What a proposer is told of the field."""
@@ -108,6 +124,9 @@ class FieldSpec:
         for name in ("says", "unit", "above", "at_least", "at_most"):
             if (value := getattr(self, name)) not in (None, ""):
                 told[name] = value
+        places = minor_units(self.unit) if self.type == "money" else None
+        if places is not None and places != USUAL_PLACES:
+            told["places"] = places
         if self.one_of:
             told["one_of"] = list(self.one_of)
         if is_of_type(self.type, ""):
@@ -248,8 +267,8 @@ def compile_catalogue(catalogue: Catalogue, request: Request, facts: Mapping[str
 
 
 def is_among(value: Scalar, allowed: tuple[Scalar, ...]) -> bool:
-    """Whether a value stands in a list, type and all: true is not 1."""
-    return any(type(value) is type(each) and value == each for each in allowed)
+    """Whether a value stands in a list, type and all: true is not 1; texts by how they read."""
+    return any(are_same(value, each) for each in allowed)
 
 
 def _published(tool: Tool) -> dict[str, JsonValue]:
@@ -262,7 +281,3 @@ def _published(tool: Tool) -> dict[str, JsonValue]:
         "needs_confirmation": tool.confirmation is not None,
         "fields": {name: spec.published() for name, spec in tool.fields.items()},
     }
-
-
-def _bound(bound: str | int) -> Decimal | int:
-    return read_money(bound) if isinstance(bound, str) else bound

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, ClassVar, Final, Protocol
 
-from pydantic import AfterValidator, AwareDatetime, ConfigDict, FailFast
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, FailFast
 from ticketgate.codecs.records.identity import confirmation_digest
 from ticketgate.codecs.records.proposal import Proposal, Scalar
 from ticketgate.codecs.values.strict import JsonValue
-from ticketgate.codecs.values.times import rfc3339
+from ticketgate.codecs.values.times import parse_rfc3339, rfc3339
 
 # So far ahead of ours may be the clock of who signs a record, or takes a confirmation. Neither is taken longer for it:
 # expiry has no such grace.
@@ -36,7 +36,12 @@ def _writable(moment: datetime) -> datetime:
 
 
 # A moment with its zone, of which every record can tell.
-WritableMoment = Annotated[AwareDatetime, AfterValidator(_writable)]
+def _read(given: object) -> object:
+    return parse_rfc3339(given) if isinstance(given, str) else given
+
+
+# Read as every moment of ours is; pydantic would take a dozen spellings more.
+WritableMoment = Annotated[AwareDatetime, AfterValidator(_writable), BeforeValidator(_read)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

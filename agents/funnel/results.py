@@ -4,7 +4,7 @@ Promise: a result follows from the request, the evidence and the catalogue alone
 same one; nothing is asked for or changed to have it. Each value is read by its own kind and bounds before it is told.
 
     fact = "fee_gbp"                        as the world was looked up
-    of = "amount_gbp", times = "0.002", plus = "0.50"    an amount worked out from a money field, to two places
+    of = "amount_gbp", times = "0.002", plus = "0.50"    an amount worked out from a money field, to its minor units
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
-from ticketgate.agents.funnel.values import Kind, Value, is_of_type, read_money, read_value, to_wire
+from ticketgate.agents.funnel.values import Kind, Value, is_of_type, read_money, read_value, smallest, to_wire
 from ticketgate.codecs.values.strict import JsonValue
 
-_CENT = Decimal("0.01")
 # Decimal text: a share has more than two places.
 _Number = Annotated[str, Field(pattern=r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,12})?$")]
 
@@ -61,19 +60,19 @@ class ResultSpec:
             raise ResultUnknown(f"fact_unknown:{self.fact}")
         if not is_of_type(self.type, given):
             raise ValueError(f"not of the type {self.type}")
-        return read_value(self.type, given)
+        return read_value(self.type, given, unit=self.unit)
 
     def _worked_out(self, command: Mapping[str, Value]) -> Value:
         amount = command.get(self.of or "")
         if not isinstance(amount, Decimal):
             raise ValueError("the call has no such amount")
         found = amount * Decimal(self.times) + Decimal(self.plus)
-        return found.quantize(_CENT, rounding=ROUND_HALF_EVEN)
+        return found.quantize(smallest(self.unit), rounding=ROUND_HALF_EVEN)
 
     def _check_range(self, value: Decimal) -> None:
-        if self.at_least is not None and value < read_money(self.at_least):
+        if self.at_least is not None and value < read_money(self.at_least, self.unit):
             raise ValueError(f"must be at least {self.at_least}, not {value}")
-        if self.at_most is not None and value > read_money(self.at_most):
+        if self.at_most is not None and value > read_money(self.at_most, self.unit):
             raise ValueError(f"must be at most {self.at_most}, not {value}")
 
 

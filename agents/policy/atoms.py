@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.values.texts import alike, find, spelled
 
 # What an atom is worth: it holds, it does not, or nobody knows since its question was abstained from.
 Truth = bool | None
@@ -74,10 +75,11 @@ def read_atom(text: str, questions: Mapping[str, Question]) -> Atom:
         raise AtomError(f'"{text}" names no question', 'write a question id, as in "urgent"')
     match = _COMPARISON.fullmatch(body)
     question_id = body if match is None else match["question"]
-    question = questions.get(question_id)
+    found = find(question_id, questions)
+    question_id, question = (question_id, None) if found is None else found
     if question is None:
         raise AtomError(
-            f'no question "{question_id}"',
+            f'no question "{question_id}"{alike(question_id, questions)}',
             f"add [questions.{question_id}], {_suggest(question_id, questions)}",
             names_nothing=True,
         )
@@ -102,11 +104,12 @@ def read_atom(text: str, questions: Mapping[str, Question]) -> Atom:
 
 def _comparison(question_id: str, question: ChoiceQuestion | ScoreQuestion, sign: str, value: str) -> Atom:
     values = question.names
+    value = spelled(value, values) or value
     text = f"{question_id}{sign}{value}"
     if value not in values:
         noun = "label" if isinstance(question, ChoiceQuestion) else "level"
         raise AtomError(
-            f'question "{question_id}" has no {noun} "{value}"',
+            f'question "{question_id}" has no {noun} "{value}"{alike(value, values)}',
             f"its {noun}s are {_listed(values)}",
             names_nothing=True,
         )

@@ -1,6 +1,7 @@
 """Reaching into a ticket's attributes by a dotted name: `attributes.customer.tier`.
 
-A key that contains a dot cannot be reached, so that one name never has two readings.
+A key that contains a dot cannot be reached, so that one name never has two readings. A name finds the key that reads
+the same; where several do and hold different values, none of them is the attribute.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.values.texts import find
 
 ROOT = "attributes"
 
@@ -36,9 +38,9 @@ class AttributePath:
         """The value, or MISSING where a key is absent or something on the way is no object."""
         found: JsonValue = dict(attributes)
         for key in self.keys:
-            if not isinstance(found, dict) or key not in found:
+            if not isinstance(found, dict) or (entry := find(key, found)) is None:
                 return MISSING
-            found = found[key]
+            _, found = entry
         return found
 
     def placed(self, value: JsonValue) -> dict[str, JsonValue]:

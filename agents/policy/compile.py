@@ -23,6 +23,7 @@ from ticketgate.codecs.files.positions import Path
 from ticketgate.codecs.systemone.question_reading import read_question
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, QuestionError
 from ticketgate.codecs.values.strict import JsonValue, canonical
+from ticketgate.codecs.values.texts import apart, twins
 
 
 def compile_policy(written: Written) -> Policy:
@@ -33,6 +34,7 @@ def compile_policy(written: Written) -> Policy:
         for question_id, question in document.questions.items()
         if (path := _question(names, question_id, question)) is not None
     }
+    _refuse_twins(names)
     examples = {
         name: read_examples(names, question, written_examples, ("questions", name, "examples"))
         for name, question in names.questions.items()
@@ -149,6 +151,21 @@ def _question(names: Resolver, question_id: str, written: QuestionDocument) -> A
     names.questions[question_id] = question
     names.broken.discard(question_id)
     return path
+
+
+def _refuse_twins(names: Resolver) -> None:
+    """Two questions, or two labels of one, that nobody can tell apart: what names one of them could mean either."""
+    if (pair := twins(names.questions)) is not None:
+        what = f'question "{pair[1]}" reads the same as "{pair[0]}"; {apart(*pair)}'
+        names.refuse(("questions", pair[1]), what, "give one of them another name")
+    for question_id, question in names.questions.items():
+        if isinstance(question, ChoiceQuestion) and (pair := twins(question.labels)) is not None:
+            what = (
+                f'label "{pair[1]}" of question "{question_id}" reads the same as "{pair[0]}"; {apart(*pair)}'
+            )
+            names.refuse(
+                ("questions", question_id, "criteria", pair[1]), what, "give one of them another name"
+            )
 
 
 def _effect(names: Resolver, place: int, written: EffectDocument) -> EffectTemplate:

@@ -20,8 +20,10 @@ from ticketgate.agents.policy.attributes import AttributePath, Missing, attribut
 from ticketgate.agents.policy.rules import all_hold
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.questions import NoulQuestion, Question
+from ticketgate.codecs.values.limits import MAX_DEPTH
 from ticketgate.codecs.values.malformed import wrong_kind
-from ticketgate.codecs.values.strict import JsonValue, encode
+from ticketgate.codecs.values.strict import JsonValue, encode, is_within_depth
+from ticketgate.codecs.values.texts import find
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,9 @@ def fill_in(
             continue
         filling = _Filling(ticket, selected)
         arguments = {name: filling.fill(value) for name, value in template.arguments.items()}
+        if not is_within_depth(arguments, MAX_DEPTH):
+            # A template around an attribute as deep as a ticket may be: no reader would take the record.
+            filling.reasons.append(f"its arguments are nested more than {MAX_DEPTH} levels deep")
         reasons += [f"effect {template.tool}: {reason}" for reason in filling.reasons]
         effects.append(ProposedEffect(template.place, template.tool, arguments))
     return Unfilled(tuple(dict.fromkeys(reasons))) if reasons else tuple(effects)
@@ -202,15 +207,14 @@ def _read_reference(name: str, questions: Mapping[str, Question]) -> Reference:
         case "ticket", ["tenant"]:
             return TicketField("tenant")
         case "labels", [_, *_]:
-            question_id = name.partition(".")[2]
-            question = questions.get(question_id)
-            if question is None:
+            found = find(name.partition(".")[2], questions)
+            if found is None:
                 raise TemplateError(
                     f'"{{{name}}}" refers to no question',
                     f"the questions are {', '.join(questions)}",
                     names_nothing=True,
                 )
-            return LabelOf(question_id, question)
+            return LabelOf(*found)
     path = attribute_path([root, *rest])
     if path is None:
         raise TemplateError(

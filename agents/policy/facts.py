@@ -21,6 +21,7 @@ from ticketgate.codecs.systemone.questions import (
 )
 from ticketgate.codecs.values.malformed import quote, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.values.texts import alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,11 @@ def read_fact(question_id: str, mapped: MappedQuestion, attributes: Mapping[str,
     wanted = _wanted(mapped.question, value)
     if wanted is not None:
         given = quote(value) if isinstance(value, str) else wrong_kind(value)
-        return NoFact(f'question {quote(question_id)}: attribute "{mapped.path}" is {given}, not {wanted}')
+        labels = () if isinstance(mapped.question, NoulQuestion) else mapped.question.names
+        twin = alike(value, labels) if isinstance(value, str) else ""
+        return NoFact(
+            f'question {quote(question_id)}: attribute "{mapped.path}" is {given}, not {wanted}{twin}'
+        )
     if isinstance(mapped.question, NoulQuestion):
         return Fact(value, question_id if value else None)
     return Fact(value, label(question_id, str(name_of(mapped.question, value))))

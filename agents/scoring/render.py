@@ -1,9 +1,10 @@
 """Structured states and instructions as text that a model reads.
 
-Promise: text stays as it is; objects and arrays become one line a leaf, `path: value`. Values that have the
-same fingerprint read the same: keys are sorted, and 1.0 is written as 1. Not reversible, and not meant to be:
-two different values may read alike. No more than `most` characters are written, however often a long key
-would stand in front of its leaves: 5 KB of ticket can mean 2 MB of text, of which no model reads a thousandth.
+Promise: text stays as it is, in the one form of all texts that read the same (`codecs.values.texts`); objects and
+arrays become one line a leaf, `path: value`. Values that have the same fingerprint read the same: keys are sorted, and
+1.0 is written as 1. Not reversible, and not meant to be: two different values may read alike. No more than `most`
+characters are written, however often a long key would stand in front of its leaves: 5 KB of ticket can mean 2 MB of
+text, of which no model reads a thousandth.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from itertools import repeat
 
 import orjson
 from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.values.texts import same
 
 # Who names no bound reads no more than this. It is what the longest windows known (8,192 tokens) can read.
 MOST_CHARS = 64 * 1024
@@ -23,7 +25,7 @@ def render(value: JsonValue, *, most: int = MOST_CHARS) -> str:
     value, and memory in proportion to what is written.
     """
     if isinstance(value, str):
-        return value
+        return same(value)
     written: list[str] = []
     room = most
     for pieces in _leaves(value):
@@ -34,7 +36,7 @@ def render(value: JsonValue, *, most: int = MOST_CHARS) -> str:
             room -= len(written[-1])
         if room <= 0:
             break
-    return "".join(written)
+    return same("".join(written))
 
 
 def _leaves(value: JsonValue) -> Iterator[tuple[str, ...]]:

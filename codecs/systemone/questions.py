@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 from ticketgate.codecs.values.malformed import quote
 from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.values.texts import same
 
 __all__ = [
     "MAX_OPTIONS",
@@ -148,9 +149,16 @@ class QuestionError(ValueError):
 
 
 def name_of(question: ChoiceQuestion | ScoreQuestion, value: JsonValue) -> str | None:
-    """How an assignment writes the label or level that stands for `value`, type and all; None if none does."""
+    """How an assignment writes the label or level that stands for `value`, type and all, and texts by how they read;
+    None if none does."""
     for name, each in zip(question.names, question.meant, strict=True):
         if isinstance(each, bool) is isinstance(value, bool) and each == value:
+            return name
+    if not isinstance(value, str):
+        return None
+    # Only now: where two labels read the same, the one that is spelled so is meant.
+    for name, each in zip(question.names, question.meant, strict=True):
+        if isinstance(each, str) and same(each) == same(value):
             return name
     return None
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from ticketgate.codecs.values.malformed import quote
 
-__all__ = ["from_epoch_ms", "parse_rfc3339", "require_rfc3339", "rfc3339", "to_milliseconds"]
+__all__ = ["from_epoch_ms", "parse_rfc3339", "read_date", "require_rfc3339", "rfc3339", "to_milliseconds"]
 
 _RFC3339 = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9]):([0-5][0-9]|60)"
     r"(?:\.([0-9]++))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
+# date.fromisoformat would take 20260904 and 2026-W36-5 as well.
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # A record's timestamp is a 64-bit number that its producer chose; a datetime ends with the year 9999.
@@ -50,14 +52,24 @@ def parse_rfc3339(text: str) -> datetime:
     match = _RFC3339.fullmatch(text)
     if match is None:
         raise ValueError(f"{quote(text)} is no RFC 3339 time such as 2026-11-29T18:00:00Z")
-    date, hour_minute, second, fraction, offset = match.groups()
+    day, hour_minute, second, fraction, offset = match.groups()
     second = "59" if second == "60" else second
     fraction = (fraction or "")[:6].ljust(6, "0")
     try:
-        moment = datetime.fromisoformat(f"{date}T{hour_minute}:{second}.{fraction}{offset.upper()}")
+        moment = datetime.fromisoformat(f"{day}T{hour_minute}:{second}.{fraction}{offset.upper()}")
         return moment.astimezone(UTC)
     except OverflowError as err:
         raise ValueError(f"{quote(text)} lies outside the years 1 to 9999") from err
+
+
+def read_date(text: str) -> date:
+    """The day that `text` writes as `2026-09-04`. Raises ValueError for any other spelling."""
+    try:
+        if _DATE.fullmatch(text) is None:
+            raise ValueError
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"not a date such as 2026-09-04: {quote(text)}") from None
 
 
 def require_rfc3339(text: str) -> str:

@@ -33,9 +33,10 @@ from ticketgate.agents.effects.port import (
     TimedOut,
 )
 from ticketgate.agents.http_asking import HttpAsker, NoAnswer
+from ticketgate.codecs.values.limits import MAX_DEPTH
 from ticketgate.codecs.values.malformed import shorten
 from ticketgate.codecs.values.redact import redact
-from ticketgate.codecs.values.strict import JsonValue, Malformed, decode, encode
+from ticketgate.codecs.values.strict import JsonValue, Malformed, decode, encode, is_within_depth
 
 log = logging.getLogger(__name__)
 
@@ -181,7 +182,8 @@ def _standing(body: bytes, max_bytes: int) -> tuple[str, dict[str, JsonValue]] |
     provider_id, state = value.get("id"), value.get("state")
     if not isinstance(provider_id, str) or not 0 < len(provider_id) <= 256 or not isinstance(state, dict):
         return None
-    return provider_id, state
+    # What stands at a provider goes into our receipts, which must be read again.
+    return (provider_id, state) if is_within_depth(state, MAX_DEPTH) else None
 
 
 def _said(body: bytes, max_bytes: int) -> str:

@@ -29,7 +29,8 @@ from ticketgate.agents.effects.port import (
     Refused,
     TimedOut,
 )
-from ticketgate.codecs.values.strict import JsonValue, decode, encode
+from ticketgate.codecs.values.limits import MAX_DEPTH
+from ticketgate.codecs.values.strict import JsonValue, decode, encode, is_within_depth
 from ticketgate.store.connect import connect
 from ticketgate.store.script import Script
 
@@ -131,5 +132,7 @@ def _read(found: bytes) -> tuple[str, str, dict[str, JsonValue]] | None:
         return None
     provider_id, content, state = value.get("id"), value.get("content"), value.get("state")
     if not isinstance(provider_id, str) or not isinstance(content, str) or not isinstance(state, dict):
+        return None
+    if not is_within_depth(state, MAX_DEPTH):
         return None
     return provider_id, content, state

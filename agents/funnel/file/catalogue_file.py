@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 from ticketgate.agents.effects.states import States
-from ticketgate.agents.funnel.catalogue import Catalogue, FieldSpec, Tool
+from ticketgate.agents.funnel.catalogue import Catalogue, FieldSpec, Precondition, Tool
 from ticketgate.agents.funnel.values import read_money
 from ticketgate.agents.policy.errors import PolicyError, Problem, ProblemCode
 from ticketgate.codecs.files.fault import FileFault
@@ -122,9 +122,9 @@ def _field_contradictions(place: Place, spec: FieldSpec) -> Iterator[tuple[Place
             continue
         if isinstance(bound, str) and spec.type == "money":
             try:
-                read_money(bound)
+                read_money(bound, spec.unit)
             except ValueError as err:
-                yield (*place, key), str(err), 'write it as "0" or "0.01"'
+                yield (*place, key), str(err), "write it as its currency has it"
         elif isinstance(bound, str) or spec.type != "integer":
             yield (
                 (*place, key),
@@ -147,11 +147,7 @@ def _unknown_names(place: Place, tool: Tool) -> Iterator[tuple[Place, str, str]]
     known = f"the fields are {', '.join(tool.fields)}"
     money = {name for name, spec in tool.fields.items() if spec.type == "money"}
     for index, each in enumerate(tool.preconditions):
-        at: Place = (*place, "preconditions", index)
-        if bool(each.is_one_of) == bool(each.less or each.floor) or bool(each.less) != bool(each.floor):
-            yield at, "a precondition has is_one_of, or less and floor", "write one of the two forms"
-        elif each.less and not {each.less, each.floor} <= money:
-            yield at, "less and floor name money fields of the tool", known
+        yield from _precondition_faults((*place, "preconditions", index), each, tool)
     yield from _result_faults(place, tool, money)
     for index, limit in enumerate(tool.limits):
         if limit.field not in money:
@@ -179,9 +175,20 @@ def _result_faults(place: Place, tool: Tool, money: set[str]) -> Iterator[tuple[
         for key in ("at_least", "at_most"):
             if (bound := getattr(spec, key)) is not None:
                 try:
-                    read_money(bound)
+                    read_money(bound, spec.unit)
                 except ValueError as err:
-                    yield (*at, key), str(err), 'write it as "0" or "0.01"'
+                    yield (*at, key), str(err), "write it as its currency has it"
+
+
+def _precondition_faults(at: Place, each: Precondition, tool: Tool) -> Iterator[tuple[Place, str, str]]:
+    money = {name: spec.unit or "" for name, spec in tool.fields.items() if spec.type == "money"}
+    if bool(each.is_one_of) == bool(each.less or each.floor) or bool(each.less) != bool(each.floor):
+        yield at, "a precondition has is_one_of, or less and floor", "write one of the two forms"
+    elif each.less and each.floor and not {each.less, each.floor} <= money.keys():
+        yield at, "less and floor name money fields of the tool", f"the fields are {', '.join(tool.fields)}"
+    elif each.less and each.floor and money[each.less] != money[each.floor]:
+        what = f"less and floor are of two units, {money[each.less]} and {money[each.floor]}"
+        yield at, what, "give both one unit"
 
 
 def _worded(place: Place, error: ErrorDetails) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ticketgate.agents.funnel.catalogue import Catalogue, FieldSpec, Tool
-from ticketgate.agents.funnel.values import is_of_type
+from ticketgate.agents.funnel.values import is_of_type, minor_units
 from ticketgate.codecs.values.strict import JsonValue
 
 # Verbs that name no consequence: a proposer takes such a tool for whatever is asked.
@@ -63,6 +63,13 @@ def _of_tool(name: str, tool: Tool) -> Iterator[Finding]:
 
 
 def _of_field(place: str, spec: FieldSpec) -> Iterator[Finding]:
+    # More than a word describes a unit, such as that another field says it.
+    is_code = spec.unit is not None and len(spec.unit.split()) == 1
+    if spec.type == "money" and spec.unit is not None and is_code and minor_units(spec.unit) is None:
+        meant = spec.unit.strip().upper()
+        what = f'"{spec.unit}" is no ISO 4217 currency with minor units, so its amounts have two places'
+        remedy = f'write unit = "{meant if minor_units(meant) is not None else "EUR"}", by the code of its currency'
+        yield Finding("unknown_currency", place, what, remedy)
     if spec.type == "money" and spec.above is None and spec.at_least is None:
         what = "money without a lower bound: -600.00 is well formed"
         yield Finding("no_lower_bound", place, what, 'add above = "0", or at_least where 0 or less is meant')

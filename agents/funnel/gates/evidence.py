@@ -13,8 +13,9 @@ from itertools import islice
 from ticketgate.agents.funnel.case import FunnelCase, Unreadable
 from ticketgate.agents.funnel.catalogue import ConfirmationRule, Precondition, is_among
 from ticketgate.agents.funnel.evidence import CLOCK_SKEW_S, Authority, Confirmation
-from ticketgate.agents.funnel.values import Value, plain, read_money, read_value, show
+from ticketgate.agents.funnel.values import Value, plain, read_money, read_value, show, told_apart
 from ticketgate.codecs.records.proposal import Scalar
+from ticketgate.codecs.values.texts import are_same
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 WORLD_NEXT_STEP = "nothing is done; the failed precondition is reported"
@@ -93,17 +94,18 @@ def _failed(each: Precondition, case: FunnelCase) -> Iterator[str]:
     less, floor = case.command.get(each.less or ""), case.command.get(each.floor or "")
     if not isinstance(less, Decimal) or not isinstance(floor, Decimal):
         return
-    remaining = _amount(fact, each.fact) - less
+    unit = case.tool.fields[each.less].unit if each.less else None
+    remaining = _amount(fact, each.fact, unit) - less
     if remaining < floor:
         yield f"{each.name}:{show(remaining)}"
         yield f"required_floor:{show(floor)}"
 
 
-def _amount(fact: Scalar | None, name: str) -> Decimal:
+def _amount(fact: Scalar | None, name: str, unit: str | None) -> Decimal:
     if not isinstance(fact, str):
         raise ValueError(f"fact_unknown:{name}")
     try:
-        return read_money(fact)
+        return read_money(fact, unit)
     except ValueError as err:
         raise ValueError(f"fact_unknown:{name}:{err}") from None
 
@@ -120,7 +122,7 @@ def _through(case: FunnelCase, authority: Authority) -> Iterator[str]:
 def _exceeded(case: FunnelCase, authority: Authority) -> Iterator[str]:
     for limit in case.tool.limits:
         try:
-            allowed = read_money(authority.limits[limit.limit])
+            allowed = read_money(authority.limits[limit.limit], case.tool.fields[limit.field].unit)
         except (KeyError, ValueError):
             # A limit that cannot be read allows nothing: to go on would make a typing error a permission.
             yield f"limit_unknown:{limit.limit}"
@@ -185,8 +187,9 @@ def _void(given: Confirmation, rule: ConfirmationRule, case: FunnelCase) -> Iter
         # Who confirms the key says yes to one effect; where none is bound, there is none to say yes to.
         is_unbound = wanted is None and case.tool.fields[name].role == "control"
         # Python takes 600 for 600.00, and 1 for true: another type is another value.
-        if is_unbound or type(confirmed) is not type(wanted) or confirmed != wanted:
-            yield f"confirmation_void:{event}:{name}:confirmed={show(confirmed)}:request={show(wanted)}"
+        if is_unbound or not are_same(confirmed, wanted):
+            found = f"confirmed={show(confirmed)}:request={show(wanted)}{told_apart(confirmed, wanted)}"
+            yield f"confirmation_void:{event}:{name}:{found}"
 
 
 def _wanted(name: str, case: FunnelCase) -> Value | None:
@@ -203,6 +206,7 @@ def _confirmed(given: Confirmation, name: str, case: FunnelCase) -> Value | None
     if bound is None:
         return None
     try:
-        return read_value(case.tool.fields[name].type, bound)
+        spec = case.tool.fields[name]
+        return read_value(spec.type, bound, unit=spec.unit)
     except ValueError:
         return bound

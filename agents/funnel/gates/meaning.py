@@ -7,7 +7,8 @@ Each difference is named with both values.
 from typing import Final
 
 from ticketgate.agents.funnel.case import KEY_FIELD, FunnelCase, Unreadable
-from ticketgate.agents.funnel.values import plain, show
+from ticketgate.agents.funnel.values import plain, show, told_apart
+from ticketgate.codecs.values.texts import are_same
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 SELECTION_NEXT_STEP = (
@@ -36,8 +37,12 @@ def check_semantics(case: FunnelCase) -> Verdict | None:
         if isinstance(bound, Unreadable):
             reasons.append(f"{name}:request is unreadable:{bound.why}")
             is_open = True
-        elif proposed != bound and not (proposed is None and case.tool.fields[name].role == "control"):
-            reasons.append(f"{name}:proposal={show(proposed)}:request={show(bound)}")
+        elif not are_same(proposed, bound) and not (
+            proposed is None and case.tool.fields[name].role == "control"
+        ):
+            reasons.append(
+                f"{name}:proposal={show(proposed)}:request={show(bound)}{told_apart(proposed, bound)}"
+            )
             # The call must carry the field, and nobody but the model has a value for it.
             is_open |= bound is None and case.tool.fields[name].is_asked_for
     if case.tool.is_effect:

@@ -68,7 +68,7 @@ def check_tool_catalogue(case: FunnelCase) -> Verdict | None:
 
 def check_schema(case: FunnelCase) -> Verdict | None:
     """Fields that are missing, extra or of a wrong type; and, once there are none, values that are not their kind's."""
-    specs, given = case.tool.fields, case.call.arguments
+    specs, given = case.tool.fields, case.given
     reasons = shape_reasons(
         sorted(name for name, spec in specs.items() if spec.is_asked_for and name not in given),
         sorted(given.keys() - specs.keys()),
@@ -86,9 +86,9 @@ def _would_serve(case: FunnelCase) -> bool:
 
 def _lexical(case: FunnelCase) -> list[str]:
     found: list[str] = []
-    for name in sorted(case.call.arguments):
+    for name in sorted(case.given):
         try:
-            case.tool.fields[name].read(case.call.arguments[name])
+            case.tool.fields[name].read(case.given[name])
         except ValueError as err:
             found.append(f"invalid:{name}:{err}")
     return found

@@ -26,6 +26,7 @@ from ticketgate.codecs.systemone.questions import (
     name_of,
 )
 from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.values.texts import alike, spelled
 from ticketgate.codecs.verdict import Stage
 
 
@@ -110,7 +111,8 @@ def _checked(value: object, place: int, where: str, policy: Policy) -> CheckedCa
             )
     answers: dict[str, JsonValue] = {}
     attributes: dict[str, JsonValue] = dict(written.attributes)
-    for question_id, short in written.answers.items():
+    for written_id, short in written.answers.items():
+        question_id = spelled(written_id, policy.ids) or written_id
         if question_id in policy.mapped:
             attributes = _placed(attributes, policy, question_id, short)
         elif (question := policy.questions.get(question_id)) is not None:
@@ -118,6 +120,7 @@ def _checked(value: object, place: int, where: str, policy: Policy) -> CheckedCa
         else:
             raise CaseError(
                 f'{where}: no question "{question_id}" in the policy; it asks {", ".join(policy.ids)}'
+                f"{alike(question_id, policy.ids)}"
             )
     return CheckedCase(
         name=written.name or f"case {place}",
@@ -158,8 +161,9 @@ def _answer(question: Question, short: object, where: str) -> JsonValue:
     labels, names = question.labels, question.names
     chances: dict[str, JsonValue]
     if isinstance(short, Mapping):
-        chances = {label: short.get(name, 0.0) for label, name in zip(labels, names, strict=True)}
-        strange = [str(name) for name in short if name not in names]
+        by_name = {spelled(str(name), names) or str(name): each for name, each in short.items()}
+        chances = {label: by_name.get(name, 0.0) for label, name in zip(labels, names, strict=True)}
+        strange = [name for name in by_name if name not in names]
     elif isinstance(short, list) and len(short) == len(labels):
         chances, strange = dict(zip(labels, short, strict=True)), []
     else:
@@ -167,7 +171,8 @@ def _answer(question: Question, short: object, where: str) -> JsonValue:
         chances = {label: float(name == named) for label, name in zip(labels, names, strict=True)}
         strange = [] if named is not None else [str(short)]
     if strange:
-        raise CaseError(f'{where}: no label "{strange[0]}"; its labels are {", ".join(names[:12])}')
+        twin = alike(strange[0], names)
+        raise CaseError(f'{where}: no label "{strange[0]}"{twin}; its labels are {", ".join(names[:12])}')
     numbers = [value if isinstance(value, int | float) else 0.0 for value in chances.values()]
     mode = labels[max(range(len(labels)), key=lambda index: (numbers[index], -index))]
     if isinstance(question, ChoiceQuestion):

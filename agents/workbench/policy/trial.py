@@ -21,6 +21,7 @@ from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.answers import Answer, answer_confidence
 from ticketgate.codecs.values.strict import JsonValue
+from ticketgate.codecs.values.texts import spelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,10 @@ def _unmet(case: CheckedCase, decision: Decision) -> Iterator[str]:
         if wanted is None:
             continue
         # The order of labels is not the author's to know.
-        wanted = sorted(wanted) if key == "selected" else str(wanted) if isinstance(wanted, str) else wanted
+        if key == "selected":
+            wanted = sorted(spelled(each, decision.selected) or each for each in wanted)
+        elif isinstance(wanted, str):
+            wanted = str(wanted)
         if wanted != found:
             why = f" ({'; '.join(verdict.reasons)})" if key == "expect" and verdict.reasons else ""
             yield f"{'verdict' if key == 'expect' else key}: expected {_said(wanted)}, got {_said(found)}{why}"
