@@ -19,6 +19,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from ticketgate.store.sentinel import SentinelUrl
 from ticketgate.store.servers import ServerId, server_id
 
+# redis-py's own pool has 100 and refuses the next call, and each lane of a worker asks for several at once. As many as
+# a server takes by its own default (maxclients): what it refuses beyond is told by it.
+MOST_CONNECTIONS = 10_000
+
 
 class ServerChanged(RedisConnectionError):
     """Another Redis answers than the one that the process accepted. Nothing was sent to it; the lane reopens."""
@@ -63,6 +67,7 @@ def connect(url: str, *, timeout: timedelta, guard: ServerGuard | None = None) -
         "socket_connect_timeout": timeout.total_seconds(),
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
+        "max_connections": MOST_CONNECTIONS,
     }
     if guard is not None:
         options["redis_connect_func"] = guard.on_connect

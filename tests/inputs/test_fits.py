@@ -12,7 +12,6 @@ from ticketgate.streams.parts.valkey import Valkey
 
 
 @pytest.mark.redis
-@pytest.mark.xfail(strict=True, reason="a pool of 100, and MaxConnectionsError beyond", raises=BaseException)
 async def test_300_calls_at_once_each_have_a_connection(valkey: Valkey) -> None:
     redis = connect(valkey.url, timeout=timedelta(seconds=60))
     try:
@@ -23,7 +22,6 @@ async def test_300_calls_at_once_each_have_a_connection(valkey: Valkey) -> None:
     assert [each.decode() for each in found] == [str(number) for number in range(300)]
 
 
-@pytest.mark.xfail(strict=True, reason="always ticketgate", raises=BaseException)
 @pytest.mark.parametrize(
     ("environment", "name"),
     [

@@ -17,6 +17,7 @@ from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.lane.transaction import Outgoing
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.resources import Resource
     from opentelemetry.trace import Span, Tracer
 
 ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -105,7 +106,6 @@ def open_tracing(environment: Mapping[str, str]) -> Tracing:
         return Untraced()
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as err:
@@ -114,9 +114,20 @@ def open_tracing(environment: Mapping[str, str]) -> Tracing:
             "set, but OpenTelemetry is not installed",
             "`pip install 'ticketgate[telemetry]'`",
         ) from err
-    provider = TracerProvider(resource=Resource.create({"service.name": "ticketgate"}))
+    provider = TracerProvider(resource=resource_of(environment))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return Traced(provider.get_tracer("ticketgate"))
+
+
+def resource_of(environment: Mapping[str, str]) -> Resource:
+    """What spans say of their process: as OpenTelemetry's variables have it, and `ticketgate` where they name none."""
+    from opentelemetry.sdk.resources import Resource
+
+    attributes = environment.get("OTEL_RESOURCE_ATTRIBUTES", "").split(",")
+    is_named = bool(environment.get("OTEL_SERVICE_NAME")) or any(
+        each.strip().startswith("service.name=") for each in attributes
+    )
+    return Resource.create({} if is_named else {"service.name": "ticketgate"})
 
 
 def _carrier(headers: Sequence[Header]) -> dict[str, str]:
