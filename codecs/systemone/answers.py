@@ -6,7 +6,7 @@ Nothing here rounds, and nothing is renormalised: a number is recorded as it cam
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
@@ -117,11 +117,15 @@ def certainty(answer: Answer) -> float:
     """
     match answer:
         case NoulAnswer():
-            chances: list[int | float] = [answer.noul, 1 - answer.noul]
+            return concentration([answer.noul, 1 - answer.noul])
         case ChoiceAnswer() | ScoreAnswer():
-            chances = list(answer.probabilities.values())
+            return concentration([*answer.probabilities.values()])
         case _:
             assert_never(answer)
+
+
+def concentration(chances: Sequence[int | float]) -> float:
+    """1 - H(p)/ln n of two probabilities or more, kept within 0..1."""
     entropy = -math.fsum(chance * math.log(chance) for chance in chances if chance > 0)
     return min(1.0, max(0.0, 1 - entropy / math.log(len(chances))))
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ticketgate.codecs.systemone.answers import concentration
 from ticketgate.codecs.values.strict import JsonValue
 
 __all__ = ["PATH", "Prediction", "error_body"]
@@ -81,8 +82,7 @@ class Prediction:
         known = [chance for chance in chances if chance is not None and 0 <= chance <= 1]
         if len(known) < 2 or len(known) < len(chances):
             return _number(answer.get("x_certainty"))
-        entropy = -math.fsum(chance * math.log(chance) for chance in known if chance > 0)
-        return min(1.0, max(0.0, 1 - entropy / math.log(len(known))))
+        return concentration(known)
 
     def answer_confidence(self, question_id: str) -> float | None:
         """The probability of the answer reported, at the threshold 0.5: the measure to gate on.
