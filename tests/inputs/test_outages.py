@@ -202,3 +202,27 @@ async def test_an_actor_whom_nobody_knows_stays_one_while_others_are_known(
         found = await lookup.authority(proposal("bob"))
 
     assert found is None
+
+
+@pytest.mark.parametrize("others", [(), ("ann",)])
+async def test_whose_right_was_withdrawn_holds_nobody_up(
+    evidence: Evidence, others: tuple[str, ...], tmp_path: Path
+) -> None:
+    async with serving(tmp_path, evidence.who, evidence.how) as lookup:
+        for actor in (*others, "bob"):
+            assert await lookup.authority(proposal(actor)) is not None
+        evidence.dress, evidence.only_for = EVIDENCE_DRESSES["another page"], "bob"
+
+        found = await lookup.authority(proposal("bob"))
+
+    assert found is None
+
+
+async def test_an_outage_is_seen_by_whoever_was_answered_last(evidence: Evidence, tmp_path: Path) -> None:
+    async with serving(tmp_path, evidence.who, evidence.how) as lookup:
+        for actor in ("ann", "bob"):
+            await lookup.authority(proposal(actor))
+        evidence.dress = EVIDENCE_DRESSES["another page"]
+
+        with pytest.raises(LookupUnavailable):
+            await lookup.authority(proposal("bob"))

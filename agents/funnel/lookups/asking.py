@@ -52,7 +52,8 @@ class EvidenceServer:
         self._name, self._max_bytes = redact(name), max_bytes
         self._fields, self._may_be_empty = frozenset(fields), may_be_empty
         self._asker = HttpAsker(timeout_s=timeout_s, max_bytes=max_bytes, token=token)
-        self._last_good: _Asked | None = None
+        # The last two requests that were answered well: one of them is another than the one that is not.
+        self._good: tuple[_Asked, ...] = ()
         self._probing = asyncio.Lock()
         # When the last probe began, and what it found.
         self._probed_at, self._probed = -1.0, ""
@@ -67,10 +68,11 @@ class EvidenceServer:
         asked = _Asked(method, url, body)
         status, content = await self._once(asked)
         if self._is_answer(status, content):
-            self._last_good = asked
+            self._good = (asked, *(each for each in self._good if each != asked))[:2]
             return status, content
-        if status == NOT_FOUND and may_be_unknown and self._last_good is None:
-            # Nothing tells whether it is a page for everybody; so it is what it says.
+        if status == NOT_FOUND and may_be_unknown and self._another(asked) is None:
+            # Nothing tells whether it is a page for everybody; so it is what it says. Whose right was withdrawn would
+            # else hold all others up, where nobody else was asked for since.
             return status, content
         await asyncio.sleep(PAUSE_S)
         status, content = await self._once(asked)
@@ -99,18 +101,23 @@ class EvidenceServer:
 
     async def _require_another_answer(self, asked: _Asked, told: str) -> None:
         """Raises LookupUnavailable unless the server answers another request well, asked from now on."""
-        if self._last_good is None or self._last_good == asked:
+        good = self._another(asked)
+        if good is None:
             raise LookupUnavailable(f"{self._name}: {told}, and it has answered nothing else so far")
         after = asyncio.get_running_loop().time()
         async with self._probing:
             # Who waited for the probe of another has its result: all failed at the same time.
             if self._probed_at < after:
                 self._probed_at = asyncio.get_running_loop().time()
-                self._probed = await self._probe(self._last_good)
+                self._probed = await self._probe(good)
             if self._probed:
                 raise LookupUnavailable(
                     f"{self._name}: {told}, and {self._probed} to what it answered before"
                 )
+
+    def _another(self, asked: _Asked) -> _Asked | None:
+        """A request that was answered well, the last one that is not this one."""
+        return next((each for each in self._good if each != asked), None)
 
     async def _probe(self, good: _Asked) -> str:
         """What is wrong with the answer to a request that was answered well; nothing, if it is again."""
