@@ -208,7 +208,7 @@ def test_a_permission_revoked_after_the_decision_stops_the_effect_and_makes_a_ca
 
 def test_a_key_that_nothing_was_sent_under_serves_a_new_case(funnel: PaymentFunnel) -> None:
     funnel.delegate("actor-restored")
-    funnel.bank.fail("other", on="authority", key="actor-restored", skip=1)
+    funnel.bank.fail("other", on="authority", key="actor-restored", skip=1, times=2)
     funnel.send(proposal("case-stopped", actor_id="actor-restored"))
     assert funnel.effect("case-stopped")["effect_state"] == "rejected"
     same_key = {"idempotency_key": key_of("case-stopped")}
@@ -225,7 +225,7 @@ def test_a_refused_effect_is_dispatched_anew_and_carried_out_once_however_often(
 ) -> None:
     key, run = key_of("case-anew"), funnel.gate.run
     funnel.delegate("actor-anew")
-    funnel.bank.fail("other", on="authority", key="actor-anew", skip=1)
+    funnel.bank.fail("other", on="authority", key="actor-anew", skip=1, times=2)
     funnel.send(proposal("case-anew", actor_id="actor-anew"))
     assert funnel.effect("case-anew")["effect_state"] == "rejected"
     funnel.wait_taken()
@@ -260,7 +260,7 @@ def test_a_refused_effect_is_dispatched_anew_and_carried_out_once_however_often(
 def test_who_paid_by_hand_says_so_and_no_other_case_pays_again(funnel: PaymentFunnel) -> None:
     key = key_of("case-by-hand")
     funnel.delegate("actor-by-hand")
-    funnel.bank.fail("other", on="authority", key="actor-by-hand", skip=1)
+    funnel.bank.fail("other", on="authority", key="actor-by-hand", skip=1, times=2)
     funnel.send(proposal("case-by-hand", actor_id="actor-by-hand"))
     assert funnel.effect("case-by-hand")["effect_state"] == "rejected"
     word = ("--as", "committed", "--by", "ann", "--reason", "paid at the counter")
@@ -469,15 +469,20 @@ def test_an_answer_that_is_no_evidence_goes_to_review(funnel: PaymentFunnel) -> 
     assert any(reason.startswith("evidence_unreadable:authority") for reason in reasons)
 
 
-def test_a_case_without_a_key_of_its_own_is_paid_once_for_all_its_attempts(funnel: PaymentFunnel) -> None:
+def test_a_case_without_a_key_of_its_own_is_denied_where_a_person_has_to_confirm_the_key(
+    funnel: PaymentFunnel,
+) -> None:
+    # That all attempts at such a case have one effect, where nobody confirms a key, is shown beside the gates.
     funnel.delegate("actor-keyless")
     funnel.send(proposal("case-keyless", actor_id="actor-keyless", control={}, call=call(amount_gbp="6.00")))
     funnel.decision("case-keyless")
     funnel.send(proposal("case-keyless", actor_id="actor-keyless", control={}, attempt=2))
 
-    receipt = funnel.effect("case-keyless")
+    denied = funnel.decision("case-keyless", attempt=2)
 
-    assert funnel.bank.account(receipt["idempotency_key"]).posts == 1
+    assert said(denied)[:2] == ("deny", "authority")
+    assert said(denied)[2][0] == "explicit_confirmation_missing"
+    assert ":idempotency_key:" in said(denied)[2][1]
 
 
 def test_a_delegation_of_less_denies(funnel: PaymentFunnel) -> None:
