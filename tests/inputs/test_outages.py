@@ -136,7 +136,7 @@ class Evidence:
 
     def __init__(self) -> None:
         self.dress: tuple[int, bytes] | None = None
-        self.only_for: str | None = None
+        self.only_for: str | tuple[str, ...] | None = None
 
     async def who(self, given: web.Request) -> web.StreamResponse:
         actor = given.match_info["actor"]
@@ -146,7 +146,8 @@ class Evidence:
         return self._answer((await given.json())["request"]["actor_id"], {"facts": {"balance": "1.00"}})
 
     def _answer(self, actor: str, otherwise: Any) -> web.StreamResponse:
-        if self.dress is None or self.only_for not in (None, actor):
+        whom = (self.only_for,) if isinstance(self.only_for, str) else self.only_for
+        if self.dress is None or (whom is not None and actor not in whom):
             return web.json_response(otherwise)
         status, body = self.dress
         headers = {"Location": "/login"} if status == 302 else {}
@@ -226,3 +227,14 @@ async def test_an_outage_is_seen_by_whoever_was_answered_last(evidence: Evidence
 
         with pytest.raises(LookupUnavailable):
             await lookup.authority(proposal("bob"))
+
+
+async def test_two_whose_rights_were_withdrawn_are_no_outage(evidence: Evidence, tmp_path: Path) -> None:
+    async with serving(tmp_path, evidence.who, evidence.how) as lookup:
+        for actor in ("cid", "ann", "bob"):
+            await lookup.authority(proposal(actor))
+        evidence.dress, evidence.only_for = EVIDENCE_DRESSES["another page"], ("ann", "bob")
+
+        found = [await lookup.authority(proposal(actor)) for actor in ("bob", "ann")]
+
+    assert found == [None, None]

@@ -1,8 +1,9 @@
 """One server of evidence, asked over HTTP: what keeps it from answering is waited for, and no case suffers for it.
 
 Promise: an answer that is none (a page, an empty body, an error object, a status) is the case's own only if the server,
-asked for it twice, answers another request well afterwards: the last one that it answered well, asked again. Evidence
-is only read, so that asking again changes nothing. A server that has answered nobody well yet is waited for.
+asked for it twice, answers another request well afterwards: one of the last that it answered well, asked again. A 404
+is also, where nothing else was answered. Evidence is only read, so that asking again changes nothing. A server that has
+answered nobody well yet is waited for.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ AWAY: Final = frozenset({429, 502, 503, 504})
 NOT_ADMITTED: Final = frozenset({401, 407})
 NOT_FOUND: Final = 404
 
+# So many requests that were answered well are remembered: of some the right may be withdrawn meanwhile.
+MOST_GOOD: Final = 8
 # Between the two times that a request is asked whose answer is none.
 PAUSE_S: Final = 0.2
 
@@ -52,7 +55,7 @@ class EvidenceServer:
         self._name, self._max_bytes = redact(name), max_bytes
         self._fields, self._may_be_empty = frozenset(fields), may_be_empty
         self._asker = HttpAsker(timeout_s=timeout_s, max_bytes=max_bytes, token=token)
-        # The last two requests that were answered well: one of them is another than the one that is not.
+        # The last requests that were answered well, the newest first.
         self._good: tuple[_Asked, ...] = ()
         self._probing = asyncio.Lock()
         # When the last probe began, and what it found.
@@ -68,9 +71,9 @@ class EvidenceServer:
         asked = _Asked(method, url, body)
         status, content = await self._once(asked)
         if self._is_answer(status, content):
-            self._good = (asked, *(each for each in self._good if each != asked))[:2]
+            self._good = (asked, *self._others(asked))[:MOST_GOOD]
             return status, content
-        if status == NOT_FOUND and may_be_unknown and self._another(asked) is None:
+        if status == NOT_FOUND and may_be_unknown and not self._others(asked):
             # Nothing tells whether it is a page for everybody; so it is what it says. Whose right was withdrawn would
             # else hold all others up, where nobody else was asked for since.
             return status, content
@@ -101,23 +104,26 @@ class EvidenceServer:
 
     async def _require_another_answer(self, asked: _Asked, told: str) -> None:
         """Raises LookupUnavailable unless the server answers another request well, asked from now on."""
-        good = self._another(asked)
-        if good is None:
+        others = self._others(asked)
+        if not others:
             raise LookupUnavailable(f"{self._name}: {told}, and it has answered nothing else so far")
         after = asyncio.get_running_loop().time()
         async with self._probing:
             # Who waited for the probe of another has its result: all failed at the same time.
             if self._probed_at < after:
                 self._probed_at = asyncio.get_running_loop().time()
-                self._probed = await self._probe(good)
+                for good in others:
+                    self._probed = await self._probe(good)
+                    if not self._probed:
+                        break
             if self._probed:
                 raise LookupUnavailable(
                     f"{self._name}: {told}, and {self._probed} to what it answered before"
                 )
 
-    def _another(self, asked: _Asked) -> _Asked | None:
-        """A request that was answered well, the last one that is not this one."""
-        return next((each for each in self._good if each != asked), None)
+    def _others(self, asked: _Asked) -> tuple[_Asked, ...]:
+        """The last requests that were answered well but for this one."""
+        return tuple(each for each in self._good if each != asked)
 
     async def _probe(self, good: _Asked) -> str:
         """What is wrong with the answer to a request that was answered well; nothing, if it is again."""
