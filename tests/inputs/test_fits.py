@@ -15,11 +15,11 @@ from ticketgate.streams.parts.valkey import Valkey
 async def test_300_calls_at_once_each_have_a_connection(valkey: Valkey) -> None:
     redis = connect(valkey.url, timeout=timedelta(seconds=60))
     try:
-        found = await asyncio.gather(*(redis.echo(str(number)) for number in range(300)))
+        found = await asyncio.gather(*(redis.execute_command("ECHO", str(number)) for number in range(300)))
     finally:
         await redis.aclose()
 
-    assert [each.decode() for each in found] == [str(number) for number in range(300)]
+    assert found == [str(number).encode() for number in range(300)]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ when = "urgent"
 tool = "tell"
 arguments = { inside = { of = ["{attributes.deep}"] }, who = "{ticket.id}" }
 """
-WRITER = RecordWriter(output_topics(Settings()), 10**7, dispatch_with_ticket=True)
+WRITER = RecordWriter(output_topics(Settings.model_validate({})), 10**7, dispatch_with_ticket=True)
 
 
 def nested(depth: int, kind: str) -> Any:
