@@ -108,8 +108,8 @@ async def attempts(redis: Redis, case: Record) -> set[bytes | str]:
 
 def test_the_commands_know_every_input_and_no_receipts_are_outcomes() -> None:
     assert get_args(InputName) == NAMES
-    assert outputs_of(INPUTS) == ("dispatch", "review", "dead-letter", "repairs")
-    assert [each.group for each in INPUTS] == ["ticketgate", "ticketgate.propose"]
+    assert outputs_of(INPUTS) == ("dispatch", "review", "dead-letter", "repairs", "settled")
+    assert [each.group for each in INPUTS] == ["ticketgate", "ticketgate.propose", "ticketgate.settle"]
 
 
 @pytest.mark.redis
