@@ -63,7 +63,7 @@ class Effect:
             "arguments": dict(self.arguments),
             "idempotency_key": self.idempotency_key,
         }
-        return told | ({"confirmations": [*self.confirmations]} if self.confirmations else {})
+        return {**told, "confirmations": [*self.confirmations]} if self.confirmations else told
 
 
 @dataclass(frozen=True, slots=True)

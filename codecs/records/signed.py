@@ -43,7 +43,7 @@ class Attested:
     def to_json(self) -> dict[str, JsonValue]:
         """As a JSON object; `says` only if it is at hand."""
         told: dict[str, JsonValue] = {"sha256": self.sha256, "expires_at": self.expires_at}
-        return told if self.says is None else told | {"says": dict(self.says)}
+        return told if self.says is None else {**told, "says": dict(self.says)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -358,7 +358,7 @@ async def test_held_effects_come_the_oldest_first_and_bounded(kept: Kept) -> Non
     assert [each.key for each in await kept.ledger.held(2)] == ["a", "b"]
 
 
-async def confirmed(kept: Kept, key: str, *digests: str, **changes: str) -> Entry | Collided:
+async def confirmed(kept: Kept, key: str, *digests: str, **changes: Any) -> Entry | Collided:
     wanted = replace(order(key, **changes), confirmations=digests)
     (found,) = await kept.ledger.prepare([wanted], token=kept.token, claimed=1)
     return found
