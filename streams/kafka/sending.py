@@ -12,6 +12,7 @@ sequence for which the broker then refuses all that follow.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,7 +32,7 @@ from ticketgate.streams.kafka.envelope import Record
 DELIVERY_TIMEOUT_S = 20.0
 # `stop()` waits for a broker that died, without a limit of its own.
 CLOSE_TIMEOUT_S = 3.0
-# Bounds memory, and what is unknown after Ctrl-C.
+# Bounds memory, and what is unknown after a kill.
 MOST_UNDER_WAY = 1_000
 # Whether a record is too large is for the broker to say, not for the client's default of 1 MiB.
 MAX_REQUEST_BYTES = 128 * 2**20
@@ -47,9 +48,15 @@ class Refused:
 
 @dataclass(slots=True)
 class Sending:
-    """What has become of the records so far. `lost`: the broker went away, and what follows was not sent."""
+    """What has become of the records so far. `lost`: the broker went away, and what follows was not sent.
+
+    `next_line`: the first line of which it is not known that the broker has it or refuses it; all before are done with.
+    `unknown`: how many were under way when the sending was cut short.
+    """
 
     sent: int = 0
+    next_line: int = 1
+    unknown: int = 0
     refused: list[Refused] = field(default_factory=list)
     lost: Unreachable | None = None
 
@@ -61,12 +68,16 @@ async def send(
     rate: float | None,
     sending: Sending,
     on_sent: Callable[[int], object],
+    stop: asyncio.Event | None = None,
 ) -> None:
     """Send the records, each with its line number and topic, at most `rate` a second; `sending` tells what became of
     them.
 
-    The topics must exist. What `records` raises comes through, once what is under way has been awaited.
+    The topics must exist. What `records` raises comes through, once what is under way has been awaited. Once `stop` is
+    set nothing more is sent, and what is under way is awaited; if cancelled, it is not, and `sending` tells of what was
+    acknowledged by then.
     """
+    stop = stop or asyncio.Event()
     async with _producer(connection) as producer:
         under_way = _UnderWay(sending, on_sent)
         clock = asyncio.get_running_loop().time
@@ -75,13 +86,29 @@ async def send(
         try:
             async for line, topic, record in records:
                 if rate is not None:
-                    await asyncio.sleep(max(0.0, start + count / rate - clock()))
+                    await _sleep(max(0.0, start + count / rate - clock()), stop)
+                if stop.is_set():
+                    break
                 count += 1
                 await under_way.add(line, _send(producer, topic, record))
                 if sending.lost is not None:
-                    return
-        finally:
+                    break
+        except asyncio.CancelledError:
+            # Somebody is in a hurry: what is under way stays unknown.
+            sending.unknown = under_way.count
+            raise
+        except BaseException:
             await under_way.settle()
+            raise
+        else:
+            await under_way.settle()
+
+
+async def _sleep(seconds: float, stop: asyncio.Event) -> None:
+    """Sleep, but not on once `stop` is set."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stop.wait()
 
 
 class _UnderWay:
@@ -90,15 +117,26 @@ class _UnderWay:
     def __init__(self, sending: Sending, on_sent: Callable[[int], object]) -> None:
         self._sending, self._on_sent = sending, on_sent
         self._waiting: deque[tuple[int, asyncio.Future[RecordMetadata]]] = deque()
+        self._last = 0
 
     async def add(self, line: int, handing_over: Awaitable[asyncio.Future[RecordMetadata]]) -> None:
         """Hand a record over; waits while too many are under way."""
+        if not self._waiting:
+            self._sending.next_line = line
         try:
             self._waiting.append((line, await handing_over))
+            self._last = line
         except (KafkaError, _CannotBeSent) as err:
             self._failed(line, err)
+            self._last = line
+            self._tell_next()
         while self._waiting and (self._waiting[0][1].done() or len(self._waiting) >= MOST_UNDER_WAY):
             await self._settle_first()
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._waiting)
 
     async def settle(self) -> None:
         """Wait for all; the producer gives each up in time."""
@@ -106,14 +144,21 @@ class _UnderWay:
             await self._settle_first()
 
     async def _settle_first(self) -> None:
-        line, delivery = self._waiting.popleft()
+        line, delivery = self._waiting[0]
         try:
-            await delivery
+            # A wait that is cut short must not take the delivery with it.
+            await asyncio.shield(delivery)
         except KafkaError as err:
             self._failed(line, err)
         else:
             self._sending.sent += 1
             self._on_sent(1)
+        self._waiting.popleft()
+        self._tell_next()
+
+    def _tell_next(self) -> None:
+        if self._sending.lost is None:
+            self._sending.next_line = self._waiting[0][0] if self._waiting else self._last + 1
 
     def _failed(self, line: int, err: Exception) -> None:
         if not getattr(err, "retriable", False):
@@ -123,8 +168,9 @@ class _UnderWay:
             self._sending.lost = Unreachable(
                 "TICKETGATE_KAFKA",
                 f"the broker stopped answering at line {line} ({_reason(err)})",
-                f"see what ails the broker, then send again from line {line}",
+                "see what ails the broker, and try again",
             )
+            self._sending.next_line = line
 
 
 class _CannotBeSent(Exception):

@@ -1,11 +1,12 @@
-"""`ticketgate produce`: JSON lines to a topic."""
+"""`ticketgate produce`: JSON lines, or a table, to a topic."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,9 +15,12 @@ from ticketgate.agents.plural import counted
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_UNREACHABLE
 from ticketgate.streams.cli.files import named
-from ticketgate.streams.cli.lines import is_stream, read_lines, stream_lines
+from ticketgate.streams.cli.lines import BadLine, packed
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, progress, quiet_libraries, say
+from ticketgate.streams.cli.records.csv_rows import DELIMITERS
+from ticketgate.streams.cli.records.interrupting import Interrupted, interruptible, run_until_signal
+from ticketgate.streams.cli.records.sources import Source, is_table, table_source
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.usage import CommandError
 from ticketgate.streams.kafka.broker import admin_client
@@ -28,6 +32,24 @@ from ticketgate.streams.operations.dead_letters.resend import read_as_input
 
 # Enough to see what is wrong with a file; the count says how many there are.
 _MOST_SHOWN = 10
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _known_encoding(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
+    try:
+        "".encode(name or "utf-8")
+    except LookupError as err:
+        raise click.BadParameter(
+            f"there is no encoding {name!r}; write it as utf-8, cp1252 or utf-16"
+        ) from err
+    return name
+
+
+def _delimiter(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    found = None if text is None else DELIMITERS.get(text, text)
+    if found is not None and len(found) != 1:
+        raise click.BadParameter(f"{text!r} is not one character, nor one of {', '.join(DELIMITERS)}")
+    return found
 
 
 @click.command("produce")
@@ -41,6 +63,20 @@ _MOST_SHOWN = 10
 @click.option(
     "--unchecked", is_flag=True, help="Send tickets and proposals that no worker can read, as they are."
 )
+@click.option(
+    "--from-line", type=click.IntRange(min=1), default=1, help="Leave out the lines before this one."
+)
+@click.option("--id", "id_column", help="FILE is a table (CSV): the column with the tickets' ids.")
+@click.option(
+    "--state",
+    "state_columns",
+    multiple=True,
+    help="The column with what a ticket says; several make an object.",
+)
+@click.option("--encoding", callback=_known_encoding, help="The table's, if it is not the one that is found.")
+@click.option(
+    "--delimiter", callback=_delimiter, help="The table's: comma, semicolon, tab, pipe or a character."
+)
 @json_flag
 @settings_flags("kafka")
 def command(
@@ -50,10 +86,15 @@ def command(
     raw: bool,
     by_key: bool,
     unchecked: bool,
+    from_line: int,
+    id_column: str | None,
+    state_columns: tuple[str, ...],
+    encoding: str | None,
+    delimiter: str | None,
     as_json: bool,
     settings: Settings,
 ) -> int:
-    """Send the records in FILE, JSON lines (- for standard input).
+    """Send the records in FILE, JSON lines or a table (- for standard input).
 
     A line is a ticket, sent as it stands with its id as the key (to the topic of proposals: a proposal, with its
     case_id), or an envelope as `consume` prints it: an object
@@ -61,53 +102,76 @@ def command(
     `ticketgate consume A | ticketgate produce - --topic B` copies records byte for byte,
     and refuses those with a header whose name is not UTF-8.
 
+    With --id and --state FILE is a table as help desks export it (CSV): a row is a ticket, and its other columns are
+    its attributes, empty cells left out.
+
     What goes to the topics of tickets and proposals is read as their workers read it, and refused where those would
     put it aside as a dead letter; --unchecked and --raw send it. Other topics take any record.
 
     A file is read through before anything is sent: a line that cannot be sent sends nothing. From standard input,
     what comes before it has been sent. Blank lines are left out, but with --raw they are empty records.
+
+    Ctrl-C and SIGTERM stop it once what is under way is acknowledged, a second one at once; it says how many records
+    the broker has, and the line to go on from with --from-line.
     """
     quiet_libraries()
     topic = topic or settings.topic_tickets
     read = partial(_record, topic=topic, settings=settings, raw=raw, by_key=by_key, unchecked=unchecked)
-    sending = Sending()
+    sending = Sending(next_line=from_line)
     start = time.monotonic()
-    try:
-        total = None if is_stream(file) else _check(file, read)
-        asyncio.run(_produce(file, read, total, settings=settings, topic=topic, rate=rate, sending=sending))
-    except OSError as err:
-        raise CommandError(
-            f"cannot read {file}: {err.strerror or err}; name a readable file, or - for stdin"
-        ) from err
-    except _BadLine as err:
-        sent = (
-            f"; sent before it: {counted(sending.sent, 'record')}"
-            if is_stream(file)
-            else "; nothing was sent"
-        )
-        raise CommandError(f"{named(file)}:{err}{sent}") from err
-    return _report(file, topic, sending, seconds=time.monotonic() - start, as_json=as_json)
-
-
-class _BadLine(Exception):
-    """`17: what is wrong`: a line of the input that is no record."""
+    interrupted: Interrupted | None = None
+    with ExitStack() as stack:
+        source = Source(file, from_line)
+        try:
+            stack.enter_context(interruptible())
+            if is_table(file, id_column=id_column, state_columns=state_columns, raw=raw):
+                source = stack.enter_context(
+                    table_source(
+                        file,
+                        from_line,
+                        id_column=id_column,
+                        state_columns=state_columns,
+                        encoding=encoding,
+                        delimiter=delimiter,
+                    )
+                )
+            total = None if source.is_stream else _check(source, read)
+            work = _Work(source, read, total, settings, topic, rate, sending)
+            run_until_signal(work.run)
+        except OSError as err:
+            raise CommandError(
+                f"cannot read {file}: {err.strerror or err}; name a readable file, or - for stdin"
+            ) from err
+        except BadLine as err:
+            before = f"sent before it: {counted(sending.sent, 'record')}"
+            sent = before if source.is_stream else "nothing was sent"
+            raise CommandError(f"{named(file)}:{err}; {sent}") from err
+        except Interrupted as err:
+            interrupted = err
+    return _report(
+        file, topic, sending, seconds=time.monotonic() - start, as_json=as_json, interrupted=interrupted
+    )
 
 
 def _record(
     number: int, line: bytes, *, topic: str, settings: Settings, raw: bool, by_key: bool, unchecked: bool
 ) -> Record | None:
-    """The record that a line stands for; None for a blank one. Raises `_BadLine`."""
+    """The record that a line stands for; None for a blank one. Raises `BadLine`."""
     if raw:
         return Record(key=None, value=line)
+    if number == 1:
+        if what := packed(line):
+            raise BadLine(f"1: this is {what}")
+        line = line.removeprefix(_BYTE_ORDER_MARK)
     if not line.strip():
         return None
     try:
         record = read_line(line, key_field="case_id" if topic == settings.topic_proposals else "id")
     except LineError as err:
-        raise _BadLine(f"{number}: {err}") from err
+        raise BadLine(f"{number}: {err}") from err
     # A tombstone is no fault: workers skip it.
     if not unchecked and record.value is not None and (fault := _fault(record.value, topic, settings)):
-        raise _BadLine(f"{number}: {fault}, or --unchecked sends it nevertheless")
+        raise BadLine(f"{number}: {fault}, or --unchecked sends it nevertheless")
     return replace(record, partition=None) if by_key else record
 
 
@@ -128,50 +192,54 @@ def _fault(value: bytes, topic: str, settings: Settings) -> str | None:
 _Read = partial[Record | None]
 
 
-def _check(file: Path, read: _Read) -> int:
-    """How many records the file has. Raises `_BadLine` or OSError."""
-    return sum(read(number, line) is not None for number, line in read_lines(file))
+def _check(source: Source, read: _Read) -> int:
+    """How many records the source has. Raises `BadLine` or OSError."""
+    return sum(read(number, line) is not None for number, line in source.lines())
 
 
-async def _produce(
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be sent, to where, and what became of it. total: how many records, None where nobody knows."""
+
+    source: Source
+    read: _Read
+    total: int | None
+    settings: Settings
+    topic: str
+    rate: float | None
+    sending: Sending
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Send all, or what comes before `stop`."""
+        connection = connection_of(self.settings)
+        async with admin_client(connection) as client:
+            await require_topic(client, self.topic)
+        with progress(f"to {self.topic}", self.total) as advance:
+            await send(
+                self._records(stop),
+                connection=connection,
+                rate=self.rate,
+                sending=self.sending,
+                on_sent=advance,
+                stop=stop,
+            )
+
+    async def _records(self, stop: asyncio.Event) -> AsyncIterator[tuple[int, str, Record]]:
+        async for number, line in self.source.coming(stop):
+            record = self.read(number, line)
+            if record is not None:
+                yield number, self.topic, record
+
+
+def _report(
     file: Path,
-    read: _Read,
-    total: int | None,
-    *,
-    settings: Settings,
     topic: str,
-    rate: float | None,
     sending: Sending,
-) -> None:
-    connection = connection_of(settings)
-    async with admin_client(connection) as client:
-        await require_topic(client, topic)
-    lines = stream_lines(file) if total is None else _given(read_lines(file))
-    with progress(f"to {topic}", total) as advance:
-        await send(
-            _records(lines, read, topic),
-            connection=connection,
-            rate=rate,
-            sending=sending,
-            on_sent=advance,
-        )
-
-
-async def _records(
-    lines: AsyncIterator[tuple[int, bytes]], read: _Read, topic: str
-) -> AsyncIterator[tuple[int, str, Record]]:
-    async for number, line in lines:
-        record = read(number, line)
-        if record is not None:
-            yield number, topic, record
-
-
-async def _given(lines: Iterator[tuple[int, bytes]]) -> AsyncIterator[tuple[int, bytes]]:
-    for line in lines:
-        yield line
-
-
-def _report(file: Path, topic: str, sending: Sending, *, seconds: float, as_json: bool) -> int:
+    *,
+    seconds: float,
+    as_json: bool,
+    interrupted: Interrupted | None,
+) -> int:
     """Say what became of the records; the exit code."""
     for refused in sending.refused[:_MOST_SHOWN]:
         say(f"{named(file)}:{refused.line}: refused: {refused.reason}")
@@ -183,12 +251,20 @@ def _report(file: Path, topic: str, sending: Sending, *, seconds: float, as_json
                 "topic": topic,
                 "sent": sending.sent,
                 "refused": len(sending.refused),
+                "unknown": sending.unknown,
+                "next_line": sending.next_line,
+                "interrupted": interrupted is not None,
                 "seconds": round(seconds, 3),
             }
         )
     refused_count = f", {len(sending.refused)} refused" if sending.refused else ""
     say(f"sent {counted(sending.sent, 'record')} to {topic}{refused_count} in {seconds:.1f} s")
+    if interrupted is not None or sending.lost is not None:
+        unknown = f"; of {counted(sending.unknown, 'record')} it is not known" if sending.unknown else ""
+        why = f"interrupted by {interrupted}" if interrupted is not None else str(sending.lost)
+        say(f"ticketgate: {why}{unknown}; go on with --from-line {sending.next_line}")
+    if interrupted is not None:
+        return interrupted.exit_code
     if sending.lost is not None:
-        say(f"ticketgate: {sending.lost}")
         return EXIT_UNREACHABLE
     return EXIT_BAD_INPUT if sending.refused else 0

@@ -39,9 +39,6 @@ def start(*arguments: str, given: int | IO[bytes] | None = None) -> subprocess.P
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.xfail(
-    strict=True, reason="who interrupts `produce`, or gives it what was packed, is left in the dark"
-)
 def test_the_line_to_go_on_from_leads_to_each_record_once(
     tickets: str, ticketgate: Run, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -68,9 +65,6 @@ def test_the_line_to_go_on_from_leads_to_each_record_once(
     assert sorted(found) == sorted(f"T-{number}" for number in range(1, COUNT + 1))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="who interrupts `produce`, or gives it what was packed, is left in the dark"
-)
 def test_standard_input_that_stays_open_does_not_hold_it_up(tickets: str, ticketgate: Run) -> None:
     with start("produce", "-", given=subprocess.PIPE) as running:
         assert running.stdin is not None
@@ -105,9 +99,6 @@ def test_signals_one_after_the_other_end_it_whatever_it_does(tickets: str, tmp_p
     assert running.returncode in (130, 1, -signal.SIGINT)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="who interrupts `produce`, or gives it what was packed, is left in the dark"
-)
 def test_a_file_that_is_read_through_is_interrupted_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,9 +117,6 @@ def test_a_file_that_is_read_through_is_interrupted_too(
     assert "--from-line 1" in err.decode()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="who interrupts `produce`, or gives it what was packed, is left in the dark"
-)
 def test_from_line_leaves_out_what_comes_before_it_unread(
     tickets: str, ticketgate: Run, tmp_path: Path
 ) -> None:
@@ -141,9 +129,6 @@ def test_from_line_leaves_out_what_comes_before_it_unread(
     assert wait_for_records(ticketgate, tickets, 2) == ["T-2", "T-3"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="who interrupts `produce`, or gives it what was packed, is left in the dark"
-)
 def test_from_line_counts_the_lines_of_standard_input_too(tickets: str, ticketgate: Run) -> None:
     ran = process("produce", "-", "--from-line", "3", given=lines(4))
 
@@ -161,9 +146,6 @@ def test_from_line_counts_the_lines_of_standard_input_too(tickets: str, ticketga
         (b"\xff\xfe{\x00", "UTF-8"),
     ],
 )
-@pytest.mark.xfail(
-    strict=True, reason="who interrupts `produce`, or gives it what was packed, is left in the dark"
-)
 def test_what_was_packed_is_named(ticketgate: Run, tmp_path: Path, magic: bytes, named: str) -> None:
     file = tmp_path / "tickets.jsonl"
     file.write_bytes(magic + b"\x00\n\x01")
@@ -176,9 +158,6 @@ def test_what_was_packed_is_named(ticketgate: Run, tmp_path: Path, magic: bytes,
     assert "--raw" not in ran.err
 
 
-@pytest.mark.xfail(
-    strict=True, reason="who interrupts `produce`, or gives it what was packed, is left in the dark"
-)
 def test_a_mark_of_order_before_the_first_line_is_no_part_of_it(
     tickets: str, ticketgate: Run, tmp_path: Path
 ) -> None:
