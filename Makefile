@@ -21,10 +21,11 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help venv install demo demo-funnel test lint types unit chaos fuzz bench seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+.PHONY: help venv install demo demo-kill demo-funnel test lint types unit chaos fuzz bench seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
 
 help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
+	@echo 'make demo-kill    the same with two workers, one of which is killed in the middle; counts what is lost or doubled'
 	@echo 'make demo-funnel  propose sample payments to the funnel, beside an example bank; shows what came of each'
 	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
 	@echo 'make lint|types|unit   the parts of make test; JOBS=$(JOBS) test processes at once'
@@ -78,6 +79,9 @@ FORCE:
 
 demo: install kafka-if-possible
 	@$(BIN)/ticketgate demo
+
+demo-kill: install kafka-jars
+	@$(BIN)/ticketgate demo --kill
 
 demo-funnel: install kafka-if-possible
 	@$(BIN)/ticketgate demo --funnel

@@ -3,12 +3,13 @@
 Here: parsing, calling, printing. Not here: what a command does, which is in `operations`, `process` and `demo`, and can
 be called without a terminal. Sub-folders are by subject; what all share lies beside them.
 
-Exit codes: 0 done, accepted or as expected; 2 bad input or usage; 3 review or findings; 4 a dependency is
-unreachable.
+Exit codes are in exit_codes.py.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -16,10 +17,22 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
+from ticketgate.streams.cli.exit_codes import (
+    EXIT_BAD_INPUT,
+    EXIT_DONE,
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_NO_OUTPUT,
+    EXIT_UNREACHABLE,
+)
+
+__all__ = ["COMMANDS", "EXIT_BAD_INPUT", "EXIT_FINDINGS", "EXIT_UNREACHABLE", "cli", "main"]
 
 # Name to module and help line: `ticketgate --help` lists them without loading any.
 COMMANDS = {
     "demo": ("running.demo", "Stream sample tickets through a gate on this machine."),
+    "examples": ("running.examples", "Write the files that the manual works with into a folder."),
     "worker": ("running.worker", "Run one worker process."),
     "topics": ("running.topics", "Create the topics that the settings name."),
     "doctor": ("running.doctor", "Look at all that a worker needs, and say what mends it."),
@@ -43,11 +56,11 @@ COMMANDS = {
     "ledger": ("operations.ledger", "Show an effect, or rebuild the ledger from the receipts."),
     "replay": ("operations.replay", "Set a group's offsets back on purpose."),
     "dead-letter": ("records.dead_letter", "List what could not be read, and send it again."),
+    "completion": ("running.completion", "Print what makes a shell complete commands and options."),
 }
 
-EXIT_BAD_INPUT = 2
-EXIT_FINDINGS = 3
-EXIT_UNREACHABLE = 4
+# With these a device says that it takes no more, or is no longer there.
+_NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
 class _ReaderGone(Exception):
@@ -69,6 +82,15 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names and help lines of commands, without loading one; and the group's own options."""
+        found = [
+            CompletionItem(name, help=line)
+            for name, (_, line) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; click would end with code 1 for a reader of stdout that went away."""
         try:
@@ -89,31 +111,62 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line; whatever a person can mend is one line on stderr, without a traceback."""
+    """Run the command line; whatever a person can mend is one line on stderr, without a traceback, and with --json an
+    object on stdout too."""
     # Here, for the constants of this module are read without running a command.
     from ticketgate.streams.cli.safe_stream import guard_standard_streams
 
     guard_standard_streams()
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         code = cli.main(arguments, prog_name="ticketgate", standalone_mode=False)
         # Here, and not when the interpreter ends: a reader that went away is known only by then.
         sys.stdout.flush()
     except click.ClickException as err:
         err.show()
-        sys.exit(err.exit_code)
+        _end(err.exit_code, err.format_message(), given)
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
+        _end(EXIT_INTERRUPTED)
     except (BrokenPipeError, _ReaderGone):
-        # The reader of our output went away, as `head` does. What is still in the buffer goes nowhere, or the
-        # interpreter would complain of it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        # The reader of our output went away, as `head` does.
+        _drop_output()
+        sys.exit(EXIT_DONE)
     except Exception as err:
+        if isinstance(err, OSError) and err.errno in _NOT_WRITTEN:
+            _drop_output()
+            _say_last(
+                f"ticketgate: the output cannot be written ({err.strerror}); give it a place that takes it"
+            )
+            sys.exit(EXIT_NO_OUTPUT)
         if (known := _exit_code(err)) is None:
             raise
         click.echo(f"ticketgate: {err}", err=True)
-        sys.exit(known)
-    sys.exit(code if isinstance(code, int) else 0)
+        _end(known, str(err), given)
+    sys.exit(code if isinstance(code, int) else EXIT_DONE)
+
+
+def _end(code: int, message: str | None = None, given: Sequence[str] = ()) -> NoReturn:
+    """End with `code`; who asked for data is told of the error as data, in the line behind what was printed so far."""
+    try:
+        if message is not None and "--json" in given:
+            from ticketgate.streams.cli.output import print_json
+
+            print_json({"error": message, "exit_code": code})
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+    sys.exit(code)
+
+
+def _say_last(line: str) -> None:
+    with contextlib.suppress(OSError):
+        click.echo(line, err=True)
+
+
+def _drop_output() -> None:
+    """What is still in the buffer goes nowhere, or the interpreter would complain of it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit_code(err: Exception) -> int | None:

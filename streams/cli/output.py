@@ -5,6 +5,7 @@ Promise: what is piped is plain, complete lines: no colours, no bars, no table f
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Iterator, Sequence
@@ -53,7 +54,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[RenderableType]]
 
 def print_json(value: object) -> None:
     """One line of JSON on stdout."""
-    click.echo(json_text(value))
+    text = json_text(value)
+    if not text.isascii() and sys.stdout.encoding.lower().replace("-", "") != "utf8":
+        # What the output's encoding lacks would be escaped in a way that JSON does not know.
+        text = json.dumps(json.loads(text))
+    click.echo(text)
 
 
 def print_field(name: str, value: object) -> None:
@@ -66,6 +71,14 @@ def print_field(name: str, value: object) -> None:
 def say(message: str) -> None:
     """Talk: a line on stderr."""
     click.echo(printable(redact(message)), err=True)
+
+
+def say_error(message: str, code: int, *, as_json: bool) -> int:
+    """Say why a command ends with `code`, which is returned; as data too, where data was asked for."""
+    say(f"ticketgate: {message}")
+    if as_json:
+        print_json({"error": message, "exit_code": code})
+    return code
 
 
 @contextmanager

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import sys
 from typing import Any, TextIO, cast
 
 
 def guard_standard_streams() -> None:
-    """From here on, what this process writes as text to stdout and stderr is escaped."""
+    """From here on, what this process writes as text to stdout and stderr is escaped, and each of the three streams is
+    there, whatever the process was started with."""
+    _open_what_is_closed()
     if not isinstance(sys.stdout, SafeStream):
+        for stream in (sys.stdout, sys.stderr):
+            # An output in ASCII or Latin-1 shows what it lacks as an escape.
+            if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+                stream.reconfigure(errors="backslashreplace")
         sys.stdout = cast("TextIO", SafeStream(sys.stdout))
         sys.stderr = cast("TextIO", SafeStream(sys.stderr, is_talk=True))
+
+
+def _open_what_is_closed() -> None:
+    """A descriptor that was closed before the start would be the next file's or socket's, and be written to."""
+    # What is read then fails, rather than to look like nothing: so the wrong way round for stdin.
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY)
+    sys.stdin = sys.stdin or io.TextIOWrapper(io.FileIO(0, closefd=False), encoding="utf-8")
+    sys.stdout = sys.stdout or io.TextIOWrapper(io.FileIO(1, "w", closefd=False), encoding="utf-8")
+    sys.stderr = sys.stderr or io.TextIOWrapper(io.FileIO(2, "w", closefd=False), encoding="utf-8")
 
 
 # What rich colours by. Nothing else of what begins with an escape passes.

@@ -26,6 +26,7 @@ SEVERITIES: dict[str, Severity] = {
     "redundant_rule": "warning",
     "unused_question": "warning",
     "choice_without_none": "warning",
+    "label_like_topic": "warning",
     "question_in_no_rule": "note",
     "compulsory_label": "note",
     "level_is_a_value": "note",

@@ -21,6 +21,7 @@ from ticketgate.agents.workbench.policy.findings import Finding, LintReport, nam
 from ticketgate.agents.workbench.policy.groups import Group, groups
 from ticketgate.agents.workbench.policy.lint_usage import (
     compulsory_labels,
+    labels_like_topics,
     missing_examples,
     unmet_effects,
     unread_questions,
@@ -60,6 +61,7 @@ def lint(policy: Policy, *, max_assignments: int = MAX_ASSIGNMENTS) -> LintRepor
         findings += _rules(policy, logic, is_satisfiable=is_satisfiable)
     findings += unmet_effects(policy, examined)
     findings += unread_questions(policy, every)
+    findings += labels_like_topics(policy)
     findings += compulsory_labels(policy)
     findings += levels_by_value(policy)
     findings += missing_examples(policy)

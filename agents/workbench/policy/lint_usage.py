@@ -60,6 +60,29 @@ def unread_questions(policy: Policy, every: Sequence[Group]) -> Iterator[Finding
             )
 
 
+# Where records go. A label of such a name sends nothing there: only a broken rule sends a ticket to review.
+_TOPICS = frozenset({"dispatch", "review", "repairs", "receipts", "dead-letter", "dead_letter"})
+
+
+def labels_like_topics(policy: Policy) -> Iterator[Finding]:
+    """Labels from whose names a reader expects that they send tickets somewhere, and from which nothing follows."""
+    read = {question_id for effect in policy.effects for question_id in _read_by(effect)}
+    for question_id in policy.ids:
+        question = policy.question(question_id)
+        labels = question.labels if isinstance(question, ChoiceQuestion) else (question_id,)
+        for label in labels:
+            if question_id not in read and label.lower() in _TOPICS:
+                yield Finding(
+                    code="label_like_topic",
+                    message=f'label "{label}" is named like a topic and leads to no effect: a ticket that has it is'
+                    " dispatched like any other",
+                    remedy='name it for what it means, such as "needs_agent", and say in an effect what follows; only'
+                    " a broken rule sends a ticket to review",
+                    subjects=(label,),
+                    line=policy.line_of_question(question_id),
+                )
+
+
 def _read_by(effect: EffectTemplate) -> Iterator[str]:
     """The questions that an effect's condition and arguments name."""
     for atom in effect.when:

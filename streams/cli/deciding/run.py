@@ -34,7 +34,7 @@ def command(request: Path, as_json: bool, settings: Settings) -> int:
     from ticketgate.agents.scoring import ScorerUnavailable
     from ticketgate.agents.scoring.systemone import AnswersUnusable, RequestError, answer, read_request
     from ticketgate.streams.cli.deciding.show_answers import show
-    from ticketgate.streams.cli.output import print_json, say
+    from ticketgate.streams.cli.output import print_json, say_error
     from ticketgate.streams.roles.decide.scorers import require_models
 
     try:
@@ -46,11 +46,9 @@ def command(request: Path, as_json: bool, settings: Settings) -> int:
     try:
         response = answer(asked, models.named(asked.model))
     except AnswersUnusable as err:
-        say(f"ticketgate: {err}")
-        return EXIT_FINDINGS
+        return say_error(str(err), EXIT_FINDINGS, as_json=as_json)
     except ScorerUnavailable as err:
-        say(f"ticketgate: {settings.scorer}: {err}")
-        return EXIT_UNREACHABLE
+        return say_error(f"{settings.scorer}: {err}", EXIT_UNREACHABLE, as_json=as_json)
     finally:
         models.close()
     if as_json:

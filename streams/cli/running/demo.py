@@ -29,6 +29,11 @@ NO_TRANSACTIONS = (
     " `make kafka-jars`) the same demo runs with exactly_once."
 )
 
+NEXT = (
+    "\nnext: `ticketgate demo --kill` kills a worker in the middle of this; `ticketgate examples first-hour` writes the"
+    " files of README's first hour, with a policy to make yours"
+)
+
 
 @click.command("demo")
 @click.option(
@@ -49,17 +54,34 @@ NO_TRANSACTIONS = (
     is_flag=True,
     help="Propose sample payments instead, beside a bank of its own, and show what came of each.",
 )
+@click.option(
+    "--kill",
+    "is_kill",
+    is_flag=True,
+    help="Start two workers, kill one of them (kill -9) in the middle, and show that nothing is lost or doubled.",
+)
 @json_flag
 @click.pass_context
-def command(context: click.Context, tickets: Path, policy: Path, is_funnel: bool, as_json: bool) -> int:
+def command(
+    context: click.Context, tickets: Path, policy: Path, is_funnel: bool, is_kill: bool, as_json: bool
+) -> int:
     """Start a broker, a Redis and a worker on free ports of this machine, stream tickets through them, and show where
     each one went and why. Everything it starts it ends, and its data go with it.
 
-    Exit code 0 only if every ticket is accounted for; with --funnel, only if each case came out as it must and the
-    bank has one transfer a key.
+    Exit code 0 only if every ticket is accounted for; with --kill, only if each has exactly one outcome; with --funnel,
+    only if each case came out as it must and the bank has one transfer a key.
     """
+    if is_funnel and is_kill:
+        raise CommandError(
+            "--kill kills among tickets, and --funnel proposes payments; leave one of them out"
+        )
     if is_funnel:
         return _funnel(context, as_json)
+    if is_kill:
+        # Loaded when it is needed, so that --help is quick.
+        from ticketgate.streams.cli.running import kill_demo
+
+        return kill_demo.run(read_records(tickets), policy, as_json=as_json)
     talk = Console(stderr=True, highlight=False)
     records = read_records(tickets)
     with Progress(
@@ -83,6 +105,7 @@ def command(context: click.Context, tickets: Path, policy: Path, is_funnel: bool
         click.echo(json_text(summary(result)))
     else:
         show(result, records)
+        talk.print(NEXT)
     return 0 if result.is_complete else 1
 
 

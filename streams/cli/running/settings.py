@@ -38,7 +38,8 @@ def command(as_json: bool) -> None:
         for name, field in Settings.model_fields.items()
     ]
     if as_json:
-        print_json(rows)
+        for row in rows:
+            print_json(row)
         return
     print_table(
         ("setting", "value", "source", "meaning"),

@@ -27,12 +27,8 @@ def create(as_json: bool, settings: Settings) -> None:
     quiet_libraries()
     created = asyncio.run(make_topics(settings))
     if as_json:
-        print_json(
-            [
-                {"topic": each.name, "created": each.is_new, "differences": each.differences}
-                for each in created
-            ]
-        )
+        for each in created:
+            print_json({"topic": each.name, "created": each.is_new, "differences": each.differences})
         return
     print_table(
         ("topic", "", "differs from the settings"),

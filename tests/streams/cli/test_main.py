@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -130,8 +129,29 @@ def test_a_reader_that_goes_away_ends_a_command_quietly() -> None:
     assert "BrokenPipe" not in said
 
 
-def test_data_is_one_line_of_json_and_nothing_else(ticketgate: Run) -> None:
+def test_data_is_an_object_a_line_and_nothing_else(ticketgate: Run) -> None:
     ran = ticketgate("settings", "--json")
 
-    assert ran.out.count(b"\n") == 1
-    assert isinstance(json.loads(ran.out), list)
+    assert all(isinstance(line, dict) for line in ran.lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("check", "no-such-file.json", "--policy", str(SAMPLE_POLICY), "--json"), 2),
+        (("consume", "--until", "never", "tickets", "--json"), 2),
+        (("topics", "create", "--json", "--partitions", "many"), 2),
+        (("audit", "--json"), 4),
+    ],
+)
+def test_an_error_is_data_too_where_data_was_asked_for(
+    ticketgate: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int
+) -> None:
+    monkeypatch.setenv("TICKETGATE_KAFKA", f"127.0.0.1:{free_port()}")
+
+    ran = ticketgate(*arguments)
+
+    assert ran.code == code
+    (told,) = ran.lines
+    assert told["exit_code"] == code
+    assert " ".join(told["error"].split()) in " ".join(ran.err.split())

@@ -22,13 +22,13 @@ def test_every_setting_has_a_name_a_value_a_source_and_a_meaning(
 
     ran = ticketgate("settings", "--json")
 
-    rows = {row["name"]: (row["value"], row["source"]) for row in ran.lines[0]}
+    rows = {row["name"]: (row["value"], row["source"]) for row in ran.lines}
     assert list(rows) == [f"TICKETGATE_{name.upper()}" for name in Settings.model_fields]
     assert rows["TICKETGATE_WEB_PORT"] == (7000, str(file))
     assert rows["TICKETGATE_GROUP"] == ("from-environment", "environment")
     assert rows["TICKETGATE_CLAIM_TTL"] == ("17d", "default")
     assert rows["TICKETGATE_POLICY"] == (None, "default")
-    assert all(row["meaning"] for row in ran.lines[0])
+    assert all(row["meaning"] for row in ran.lines)
     assert f"TICKETGATE_CONFIG names the file {file}" in ticketgate("settings").err
 
 
@@ -68,7 +68,7 @@ def test_passwords_on_the_way_to_kafka_are_hidden_whole(
 
     table, data = ticketgate("settings"), ticketgate("settings", "--json")
 
-    rows = {row["name"]: row["value"] for row in data.lines[0]}
+    rows = {row["name"]: row["value"] for row in data.lines}
     assert rows["TICKETGATE_KAFKA_PASSWORD"] == rows["TICKETGATE_KAFKA_KEY_PASSWORD"] == HIDDEN
     assert b"s3cret" not in table.out + data.out
 

@@ -23,8 +23,8 @@ def test_topics_are_made_once_and_then_left_alone(broker: Kafka, ticketgate: Run
             *("SETTLED", "DEAD_LETTER"),
         )
     ]
-    assert first.lines == [[{"topic": name, "created": True, "differences": []} for name in names]]
-    assert second.lines == [[{"topic": name, "created": False, "differences": []} for name in names]]
+    assert first.lines == [{"topic": name, "created": True, "differences": []} for name in names]
+    assert second.lines == [{"topic": name, "created": False, "differences": []} for name in names]
     assert (first.code, second.code) == (0, 0)
 
 
@@ -37,7 +37,7 @@ def test_a_topic_that_differs_is_described_and_not_changed(
     changed = ticketgate("topics", "create", "--partitions", "4", "--json")
     table = ticketgate("topics", "create", "--partitions", "4")
 
-    assert changed.lines[0][0]["differences"] == [
+    assert changed.lines[0]["differences"] == [
         "partitions is 3, not 4",
         "retention.ms is 604800000, not 259200000",
     ]

@@ -43,6 +43,7 @@ def rule(text: str, rule_id: str = "r") -> str:
 
 KIND = '[questions.kind]\ntype = "choice"\ninstructions = "?"\ncriteria = { bug = "1", wish = "2", other = "3" }\n'
 ANGER = '[questions.anger]\ntype = "score"\ninstructions = "?"\ncriteria = ["low", "mid", "high"]\n'
+REVIEW = '[questions.review]\ntype = "noul"\ninstructions = "?"\n'
 EFFECT = '[[effects]]\ntool = "t"\n'
 ALL_THREE = '[questions.{0}.examples]\nfits = "yes"\nother = "no"\nunclear = "hm"\n'
 
@@ -81,6 +82,8 @@ HAVE: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = [
     ("question_in_no_rule", NOT_BOTH + f'{EFFECT}arguments = {{ x = ["is {{labels.c}}"] }}', ("c",), ()),
     ("unused_question", NOT_BOTH, ("c",), ()),
     ("choice_without_none", KIND.replace('other = "3"', 'praise = "3"'), ("kind",), ()),
+    ("label_like_topic", KIND.replace('other = "3"', 'other = "3", review = "4"'), ("review",), ()),
+    ("label_like_topic", REVIEW + rule('implies = ["a", "review"]'), ("review",), ()),
     ("compulsory_label", rule('exactly_one = ["a", "b"]'), ("a", "b"), ("r",)),
     ("level_is_a_value", FROM_ONE + rule('implies = ["p>=1", "a"]'), ("r",), ()),
     ("effect_never_proposed", NOT_BOTH + f'{EFFECT}when = ["a", "b"]', ("t",), ("r",)),
@@ -112,6 +115,8 @@ HAVE_NOT: list[tuple[str, str]] = [
     ("question_in_no_rule", rule('forbid = ["a", "b", "c"]')),
     ("unused_question", NOT_BOTH + f'{EFFECT}when = "!c"'),
     ("choice_without_none", KIND),
+    ("label_like_topic", REVIEW + f'{EFFECT}when = "review"\n'),
+    ("label_like_topic", KIND),
     ("choice_without_none", MAPPED_KIND),
     ("compulsory_label", rule('at_most = { count = 1, of = ["a", "b"] }')),
     ("level_is_a_value", FROM_ONE.replace("[1, 2]", "[0, 1]") + rule('implies = ["p>=1", "a"]')),
@@ -190,6 +195,7 @@ def test_the_seeds_policy_accepts_8_of_32_and_urgent_with_auto_reply_is_impossib
         "impossible_pair",
         "compulsory_label",
         "examples_missing",
+        "label_like_topic",  # `review`, from which nothing follows there
     }
 
 
