@@ -116,12 +116,17 @@ class RedisPort:
         await self._redis.aclose()
 
 
+WRITTEN = "committed"
+"""The status of an effect that nothing but this adapter has touched."""
+
+
 def _value(command: Command, *, provider_id: str) -> dict[str, JsonValue]:
     return {
         "id": provider_id,
         "tool": command.tool,
         "content": command.content,
-        "state": dict(command.arguments),
+        # What was written stands; an application that undoes it, or takes its time, says so in its place.
+        "state": {"status": WRITTEN, **command.arguments},
     }
 
 
