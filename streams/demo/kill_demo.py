@@ -19,7 +19,7 @@ from ticketgate.codecs.records.headers import COORDINATE, header
 from ticketgate.codecs.records.identity import Coordinate, fingerprint, ticket_key
 from ticketgate.codecs.records.ticket import decode_ticket
 from ticketgate.codecs.values.malformed import Malformed
-from ticketgate.codecs.values.strict import decode, encode
+from ticketgate.codecs.values.strict import JsonValue, decode, encode
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.demo.ground import OUTCOME_TIMEOUT_S, POLL_S, open_ground, running, send
 from ticketgate.streams.demo.worker import GateWorker
@@ -155,6 +155,8 @@ def _copy(record: Record, number: int) -> Record:
     value = None if record.value is None else decode(record.value)
     if not isinstance(value, dict) or not isinstance(value.get("id"), str):
         return record
-    named = {name: f"{value[name]}-{number}" for name in ("id", "idempotency_key") if name in value}
+    named: dict[str, JsonValue] = {
+        name: f"{value[name]}-{number}" for name in ("id", "idempotency_key") if name in value
+    }
     key = None if record.key is None else record.key + f"-{number}".encode()
     return replace(record, key=key, value=encode({**value, **named}))
