@@ -45,8 +45,15 @@ def ticket(ticket_id: str, state: object = "My card was charged twice.", **field
 class Worker:
     """One worker process, its log and its web port."""
 
-    def __init__(self, environment: Mapping[str, str], log_file: Path, command: Sequence[str | Path]) -> None:
-        self.port = free_port()
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        log_file: Path,
+        command: Sequence[str | Path],
+        *,
+        port: int | None = None,
+    ) -> None:
+        self.port = port or free_port()
         self.log_file = log_file
         with log_file.open("wb") as out:
             self.process = subprocess.Popen(
