@@ -18,6 +18,7 @@ from ticketgate.streams.config.kafka_settings import KafkaSettings
 from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.config.settings import PREFIX
 from ticketgate.streams.kafka import no_creation as _  # noqa: F401 - for its effect: asking for topics makes none
+from ticketgate.streams.kafka import no_news as _no_news  # noqa: F401 - for its effect on the log
 from ticketgate.streams.kafka.unpacking import limit_unpacking
 
 

@@ -38,12 +38,13 @@ from ticketgate.streams.process.preflight import (
     STARTUP_ERRORS,
     needs_funnel,
     open_decider,
+    port_taken,
     require_console_keys,
     require_funnel,
     require_policy,
     require_policy_path,
 )
-from ticketgate.streams.process.process_watch import end_within
+from ticketgate.streams.process.process_watch import end_now, end_within
 from ticketgate.streams.process.reload import PolicyReload
 from ticketgate.streams.process.runner import Runner
 from ticketgate.streams.process.serving import open_systemone
@@ -197,7 +198,12 @@ def create_app(settings: Settings) -> faust.App:
                 await deciding.start()
             if own_policy is not None:
                 own_policy.start()
-            await runner.start()
+            try:
+                await runner.start()
+            except OSError as err:
+                # Faust would tell of it in a traceback, and nothing was taken from a topic yet.
+                sys.stderr.write(f"ticketgate: {port_taken(settings, err)}\n")
+                end_now(2)
 
     @app.on_before_shutdown.connect
     async def drain(*_: Any, **__: Any) -> None:

@@ -6,6 +6,7 @@ Promise: what is wrong is one line that names the setting and the remedy, before
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -172,3 +173,13 @@ def _refuse_kind(info: Mapping[str, object]) -> None:
 def without_password(url: str) -> str:
     """Redis' URL without what is secret in it."""
     return redact(url).rpartition("://")[2].rpartition("@")[2].partition("?")[0]
+
+
+def port_taken(settings: Settings, err: OSError) -> SettingsError:
+    """What is said where nobody can listen on a port."""
+    # asyncio names the address in its own words, and the system's are behind them.
+    said = os.strerror(err.errno) if err.errno else str(err)
+    where = f"{settings.web_bind}:{settings.web_port}"
+    return SettingsError(
+        "TICKETGATE_WEB_PORT", f"cannot listen on {where} ({said})", "set another port, or 0 for a free one"
+    )

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 from ticketgate.agents.plural import counted
+from ticketgate.codecs.records.identity import Coordinate
 from ticketgate.codecs.values.times import from_epoch_ms, parse_rfc3339, rfc3339
 from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.cli import EXIT_FINDINGS
@@ -24,6 +25,7 @@ from ticketgate.streams.config.usage import CommandError
 from ticketgate.streams.kafka.envelope import write_line
 from ticketgate.streams.lane.taking.dead_letters import Place, Wanted, read_dead_letter
 from ticketgate.streams.operations.dead_letters.letters import letters
+from ticketgate.streams.operations.dead_letters.sent_again import outcomes_since
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -96,7 +98,8 @@ def list_(
     settings: Settings,
 ) -> int:
     """List dead letters. --json prints them whole, a line each as `consume` does, to be mended in an editor and sent
-    again by `dead-letter replay FILE`. Exit code 3 if a batch of them is damaged and could not be read."""
+    again by `dead-letter replay FILE`. The last column names the output where a later record under the same key ended,
+    so where one was sent again. Exit code 3 if a batch of them is damaged and could not be read."""
     quiet_libraries()
     wanted = Wanted(stage=stage, codes=frozenset(codes), places=places, since_ms=since_ms, until_ms=until_ms)
     return asyncio.run(_list(settings, wanted, as_json=as_json))
@@ -105,6 +108,7 @@ def list_(
 async def _list(settings: Settings, wanted: Wanted, *, as_json: bool) -> int:
     gaps = Gaps()
     rows: list[tuple[str, ...]] = []
+    listed: list[tuple[bytes | None, Coordinate | None, int]] = []
     async with aclosing(letters(settings, wanted, pass_over=gaps)) as found:
         async for record in found:
             if as_json:
@@ -115,10 +119,13 @@ async def _list(settings: Settings, wanted: Wanted, *, as_json: bool) -> int:
             when = "" if time_ms < 0 else rfc3339(from_epoch_ms(time_ms))
             key = "" if record.key is None else record.key.decode(errors="replace")[:40]
             rows.append((str(letter.coordinate or "?"), when, key, letter.stage, letter.code, letter.reason))
+            listed.append((record.key, letter.coordinate, record.timestamp))
     if as_json:
         sys.stdout.buffer.flush()
     elif rows:
-        print_table(("lay at", "time", "key", "stage", "code", "reason"), sorted(rows))
+        since = await outcomes_since(settings, listed, pass_over=gaps)
+        told = [(*row, since.get(place, "")) for place, row in enumerate(rows)]
+        print_table(("lay at", "time", "key", "stage", "code", "reason", "sent again to"), sorted(told))
     if not as_json:
         say(counted(len(rows), "dead letter"))
     return EXIT_FINDINGS if gaps.found else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -69,8 +69,7 @@ async def send_again(
         unmended=unmended,
     )
     found = _from_topic(settings, wanted, done.unreadable) if file is None else _given(await _from_file(file))
-    missing = await _missing(settings) if is_sent else frozenset()
-    async with aclosing(_prepared(found, ready, done, missing)) as prepared:
+    async with aclosing(_prepared(found, ready, done, await _partitions(settings))) as prepared:
         if not is_sent:
             async for _ in prepared:
                 pass
@@ -128,27 +127,43 @@ def _prepare_unless_fatal(record: Record, **how: Any) -> Ready | Held:
     return prepare(record, **how)
 
 
-async def _missing(settings: Settings) -> frozenset[str]:
-    """The inputs that the broker does not have. Raises `CommandError` if `tickets` is one."""
+async def _partitions(settings: Settings) -> dict[str, int]:
+    """How many partitions each input has that is there. Raises `CommandError` if `tickets` is not."""
     async with admin_client(connection_of(settings)) as client:
         await require_topic(client, settings.topic_tickets)
-        return frozenset(await missing_topics(client, [settings.topic_proposals, settings.topic_settlements]))
+        inputs = [settings.topic_tickets, settings.topic_proposals, settings.topic_settlements]
+        there = [name for name in inputs if name not in await missing_topics(client, inputs)]
+        described = await client.describe_topics(there)
+    return {each["topic"]: len(each["partitions"]) for each in described}
 
 
 async def _prepared(
     found: AsyncIterator[Record],
     ready: Callable[[Record], Ready | Held],
     done: SentAgain,
-    missing: frozenset[str],
+    partitions: Mapping[str, int],
 ) -> AsyncGenerator[tuple[int, str, Record], None]:
     async for record in found:
-        outcome = ready(record)
-        if isinstance(outcome, Ready) and outcome.topic in missing:
-            outcome = Held(outcome.letter, f"no topic {outcome.topic}; `ticketgate topics create` makes it")
+        outcome = _held_if_placeless(ready(record), partitions)
         done.add(outcome)
         if isinstance(outcome, Ready):
             # The row's number stands for a line's, to name what the broker refuses.
             yield len(done.rows), outcome.topic, outcome.record
+
+
+def _held_if_placeless(outcome: Ready | Held, partitions: Mapping[str, int]) -> Ready | Held:
+    """What is ready, unless the broker has no place for it: the topic, or the partition that it lay in, is gone."""
+    if isinstance(outcome, Held):
+        return outcome
+    count, place = partitions.get(outcome.topic), outcome.record.partition
+    if count is None:
+        return Held(outcome.letter, f"no topic {outcome.topic}; `ticketgate topics create` makes it")
+    if place is not None and place >= count:
+        return Held(
+            outcome.letter,
+            f"{outcome.topic} has no partition {place} but {count}; --by-key places records by their key",
+        )
+    return outcome
 
 
 async def _from_topic(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.config.settings import Settings
-from ticketgate.streams.config.usage import CommandError
 
 
 @click.command("serve")
@@ -19,6 +18,7 @@ def command(settings: Settings) -> None:
     import asyncio
 
     from ticketgate.streams.config.logs import configure_logging
+    from ticketgate.streams.process.preflight import port_taken
     from ticketgate.streams.process.serving import serve
     from ticketgate.streams.roles.decide.scorers import require_models
 
@@ -27,8 +27,4 @@ def command(settings: Settings) -> None:
     try:
         asyncio.run(serve(settings, models))
     except OSError as err:
-        where = f"{settings.web_bind}:{settings.web_port}"
-        raise CommandError(
-            f"TICKETGATE_WEB_PORT: cannot listen on {where} ({err.strerror or err}); "
-            "set another port, or 0 for a free one"
-        ) from err
+        raise port_taken(settings, err) from err

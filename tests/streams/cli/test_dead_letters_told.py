@@ -30,7 +30,6 @@ def produce(ticketgate: Run, tmp_path: Path, topic: str, *lines: str) -> None:
     assert ticketgate("produce", file, "--topic", topic).code == 0
 
 
-@pytest.mark.xfail(strict=True, reason="what was mended and sent again is listed like what was not")
 def test_what_was_sent_again_is_marked_with_where_it_ended(
     tickets: str, ticketgate: Run, tmp_path: Path
 ) -> None:
@@ -66,7 +65,6 @@ def test_what_was_sent_again_is_marked_with_where_it_ended(
     }
 
 
-@pytest.mark.xfail(strict=True, reason="the dry run says ready, and the broker refuses it then")
 def test_a_partition_that_is_gone_is_told_before_anything_is_sent(
     tickets: str, ticketgate: Run, tmp_path: Path
 ) -> None:

@@ -14,7 +14,6 @@ from tests.support.policies import FIXED_ANSWERS, SEED_POLICY
 
 @pytest.mark.kafka
 @pytest.mark.redis
-@pytest.mark.xfail(strict=True, reason="Faust tells of it in 54 lines")
 def test_a_second_worker_on_the_same_port_is_told_in_one_line(deploy: NewDeployment, tmp_path: Path) -> None:
     deployment = deploy(policy=str(SEED_POLICY), scorer=f"fixed:{FIXED_ANSWERS}")
     deployment.create_topics()
@@ -32,7 +31,6 @@ def test_a_second_worker_on_the_same_port_is_told_in_one_line(deploy: NewDeploym
     assert told.endswith("set another port, or 0 for a free one")
 
 
-@pytest.mark.xfail(strict=True, reason="the first start on a broker logs an ERROR that heals itself")
 def test_a_coordinator_that_is_being_made_is_no_error() -> None:
     from ticketgate.streams.kafka import connection
 
