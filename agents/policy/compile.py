@@ -139,7 +139,7 @@ def _question(names: Resolver, question_id: str, written: QuestionDocument) -> A
         question = read_question(question_id, given, shortlist=written.shortlist, values=written.values)
     except QuestionError as err:
         part = (err.part,) if err.part is not None else ()
-        names.refuse((*place, *part), str(err), "word it as agents/policy/README.md shows")
+        names.refuse((*place, *part), str(err), "word it as `ticketgate manual policy` shows")
         return None
     if isinstance(question, ChoiceQuestion) and any(each != each.strip() for each in question.labels):
         names.refuse(

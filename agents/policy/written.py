@@ -130,7 +130,7 @@ def _translated(error: ErrorDetails, lines: Mapping[Path, int]) -> Problem:
     return Problem(
         line,
         f"{name}: {_lowered(error['msg'])}",
-        _REMEDIES.get(kind, "write it as agents/policy/README.md shows"),
+        _REMEDIES.get(kind, "write it as `ticketgate manual policy` shows"),
     )
 
 

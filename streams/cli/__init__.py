@@ -56,6 +56,7 @@ COMMANDS = {
     "ledger": ("operations.ledger", "Show an effect, or rebuild the ledger from the receipts."),
     "replay": ("operations.replay", "Set a group's offsets back on purpose."),
     "dead-letter": ("records.dead_letter", "List what could not be read, and send it again."),
+    "manual": ("running.manual", "Print a page of the manual, as it came with this version."),
     "completion": ("running.completion", "Print what makes a shell complete commands and options."),
 }
 

@@ -45,7 +45,7 @@ _REDIS_CHANGED = Handling(Action.REOPEN, "redis_changed")
 _REDIS_DENIED = Handling(
     Action.REFUSE,
     "redis_denied",
-    "allow the worker's Redis user the commands and keys that deploy/RUNBOOK.md lists",
+    "allow the worker's Redis user the commands and keys that `ticketgate manual runbook` lists",
 )
 _SCORER_AWAY = Handling(Action.REOPEN, "scorer_away")
 # A request on its way can be kept out by a newer epoch alone, so the lane begins anew at once.

@@ -147,7 +147,7 @@ async def require_redis(settings: Settings) -> None:
         raise SettingsError(
             "TICKETGATE_REDIS",
             str(err),
-            "allow the worker's Redis user the commands and keys that deploy/RUNBOOK.md lists",
+            "allow the worker's Redis user the commands and keys that `ticketgate manual runbook` lists",
         ) from err
     except (RedisError, OSError) as err:
         where = without_password(settings.redis.get_secret_value())

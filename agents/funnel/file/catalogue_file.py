@@ -31,7 +31,7 @@ _OF_FUNNEL_FILES = frozenset({"catalogue", "lookup", "providers"})
 
 MAX_CATALOGUE_BYTES = 2**20
 
-PAGE = "write it as agents/funnel/README.md shows"
+PAGE = "write it as `ticketgate manual funnel` shows"
 
 
 class CatalogueError(PolicyError):

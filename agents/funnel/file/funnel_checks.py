@@ -28,7 +28,7 @@ from ticketgate.codecs.values.redact import redact
 # The place in the file, what is wrong, the remedy.
 Fault = tuple[Place, str, str]
 
-_PAGE = "write it as agents/funnel/README.md shows"
+_PAGE = "write it as `ticketgate manual funnel` shows"
 
 
 def contradictions(document: Document, catalogue: Catalogue | None) -> Iterator[Fault]:

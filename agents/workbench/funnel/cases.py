@@ -152,7 +152,7 @@ def read_cases(text: str, *, source: str) -> tuple[ReadCase, ...]:
     cases = [_read_case(value, where) for value, where in written_lines(text, source)]
     if not cases:
         raise FunnelCaseError(
-            f"{source}: no cases; write one JSON object a line, as agents/funnel/README.md shows"
+            f"{source}: no cases; write one JSON object a line, as `ticketgate manual funnel` shows"
         )
     return tuple(cases)
 

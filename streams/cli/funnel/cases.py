@@ -85,7 +85,7 @@ def command(
     """Put CASES, a file of JSON lines (- for standard input), through the funnel's gates.
 
     Each case has a request, the authority and the world as they are looked up, the model's call as text, faults of
-    the effect if wanted, what must come of it, and a label for --profile; agents/funnel/README.md shows one. The
+    the effect if wanted, what must come of it, and a label for --profile; `ticketgate manual funnel` shows one. The
     cases of a file share one provider in memory. Exit code 0 if each comes out as it expects, 3 otherwise.
     """
     if example is not None and catalogue is not None:

@@ -40,4 +40,4 @@ class PolicyGroup(click.Group):
 
 @click.group("policy", cls=PolicyGroup)
 def command() -> None:
-    """Check, try and compare policies; the language is described in agents/policy/README.md."""
+    """Check, try and compare policies; `ticketgate manual policy` describes the language."""
