@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
+import os
+import select
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -17,6 +18,9 @@ from ticketgate.streams.cli.records.csv_rows import Table, open_table, read_rows
 from ticketgate.streams.config.usage import CommandError
 
 TABLE_SUFFIXES = (".csv", ".tsv")
+# How soon a signal is seen while nothing comes.
+LOOK_S = 0.2
+_CHUNK_BYTES = 2**16
 
 
 class Source:
@@ -84,12 +88,7 @@ def table_source(
         path = file
         if is_stream(file):
             path = Path(folder) / "table"
-            with path.open("wb") as kept:
-                if str(file) == "-":
-                    shutil.copyfileobj(sys.stdin.buffer, kept)
-                else:
-                    with file.open("rb") as given:
-                        shutil.copyfileobj(given, kept)
+            _keep(file, path)
         table = open_table(
             path,
             name=named(file),
@@ -101,6 +100,23 @@ def table_source(
         if table.is_guessed:
             say(f"{named(file)}: not UTF-8; read as {table}; --encoding says otherwise")
         yield TableSource(table, from_line)
+
+
+def _keep(stream: Path, path: Path) -> None:
+    """Write what comes from a stream into a file."""
+    source = sys.stdin.fileno() if str(stream) == "-" else os.open(stream, os.O_RDONLY)
+    try:
+        with path.open("wb") as kept:
+            while True:
+                # A signal that comes just before a read that waits would be seen when it returns, which may be never.
+                if not select.select([source], [], [], LOOK_S)[0]:
+                    continue
+                if not (chunk := os.read(source, _CHUNK_BYTES)):
+                    return
+                kept.write(chunk)
+    finally:
+        if str(stream) != "-":
+            os.close(source)
 
 
 def is_table(file: Path, *, id_column: str | None, state_columns: Sequence[str], raw: bool) -> bool:
