@@ -114,12 +114,12 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; whatever a person can mend is one line on stderr, without a traceback, and with --json an
     object on stdout too."""
-    # Here, for the constants of this module are read without running a command.
-    from ticketgate.streams.cli.safe_stream import guard_standard_streams
-
-    guard_standard_streams()
     given = sys.argv[1:] if arguments is None else arguments
     try:
+        # Here, for the constants of this module are read without running a command.
+        from ticketgate.streams.cli.safe_stream import guard_standard_streams
+
+        guard_standard_streams()
         code = cli.main(arguments, prog_name="ticketgate", standalone_mode=False)
         # Here, and not when the interpreter ends: a reader that went away is known only by then.
         sys.stdout.flush()

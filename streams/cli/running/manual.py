@@ -36,8 +36,7 @@ def command(page: str) -> None:
 def text_of(page: str) -> str:
     """A page's text. Raises `CommandError` where the package was built without it."""
     if page == README:
-        told = metadata.metadata("ticketgate")
-        text = told["Description"] or told.get_payload()
+        text = metadata.metadata("ticketgate").json.get("description")
     else:
         package, name = PAGES[page]
         path = files(package).joinpath(name)
