@@ -1,7 +1,7 @@
 """What aiokafka tells as an error and heals by itself is kept out of the log, by importing this.
 
 The first consumer of a group on a new broker asks for a coordinator while the broker still makes the topic in which
-groups are kept: it asks again, and /readyz says that the worker waits. Source: aiokafka 0.14, group_coordinator.py.
+groups are kept: it asks again, and /readyz says that the worker waits. Source: aiokafka 0.14, its group coordinator.
 """
 
 from __future__ import annotations
