@@ -14,7 +14,7 @@ from ticketgate.streams.config.usage import CommandError
 
 _STREAMS = Path(__file__).resolve().parents[2]
 _FUNNEL = _STREAMS.parent / "agents" / "funnel" / "examples"
-_OF_THE_FUNNEL = ("support.toml", "support.funnel.toml")
+_OF_THE_FUNNEL = ("support.toml", "support.funnel.toml", "support.jsonl", "support.undo.md")
 
 
 def example_files() -> Iterator[tuple[str, Path]]:
@@ -22,7 +22,7 @@ def example_files() -> Iterator[tuple[str, Path]]:
     for path in sorted((_STREAMS / "examples").iterdir()):
         if path.is_file():
             yield path.name, path
-    # The funnel file names its catalogue by a path beside it.
+    # The funnel file names its catalogue, and what shows that a tool may act, by paths beside it.
     for name in _OF_THE_FUNNEL:
         yield name, _FUNNEL / name
 
