@@ -58,7 +58,7 @@ def test_the_wheel_says_what_it_is_and_brings_the_readme(wheel: zipfile.ZipFile)
     (name,) = [each for each in wheel.namelist() if each.endswith("/METADATA")]
     told = BytesParser().parsebytes(wheel.read(name))
 
-    assert told.get_payload().startswith("# ticketgate")
+    assert str(told.get_payload()).startswith("# ticketgate")
     assert "Programming Language :: Python :: 3.11" in (told.get_all("Classifier") or [])
     assert told["Keywords"]
 
