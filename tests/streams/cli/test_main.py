@@ -101,6 +101,8 @@ def test_a_secret_that_is_not_set_is_one_line_to_the_role_that_needs_it(
     desk = '[providers.desk]\nadapter = "redis"\nurl'
     assert desk in given
     funnel.write_text(given.replace(f'{desk} = "redis://127.0.0.1:6379/0"', f'{desk}_env = "NOWHERE_SET"'))
+    for beside in ("support.jsonl", "support.undo.md"):  # what shows that a tool may act by itself
+        (tmp_path / beside).write_bytes((SUPPORT_FUNNEL.parent / beside).read_bytes())
     monkeypatch.setenv("TICKETGATE_KAFKA", f"127.0.0.1:{free_port()}")
 
     ran = process("worker", "--role", role, "--funnel", str(funnel))
