@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -11,6 +12,7 @@ from typing import Any
 from ticketgate.agents.effects.adapters.memory import MemoryProvider
 from ticketgate.agents.funnel.catalogue import compile_catalogue
 from ticketgate.agents.funnel.evidence import World
+from ticketgate.agents.funnel.file.catalogue_file import example
 from ticketgate.agents.funnel.repair import BUDGETS
 from ticketgate.agents.funnel.values import read_money
 from ticketgate.codecs.systemone import SchemaError, questions_from_json_schema
@@ -269,6 +271,35 @@ for _kind in ("field", "order", "authority", "state", "time-out", "duplicate"):
     row("001", f"mutations of kind {_kind} are generated for the effect", True,
         lambda kind=_kind: mutated()["tools"]["schedule_transfer"][kind] > 0)  # fmt: skip
 row("001", "their report is bound to the catalogue's hash", 64, lambda: len(mutated()["catalogue_hash"]))
+
+
+@cache
+def compared() -> Any:
+    line = json.loads(example("payments.jsonl").splitlines()[4])
+    line = {name: each for name, each in line.items() if name not in ("expect", "faults")}
+    requests = json.dumps({**line, "label": {"admissible": ["schedule_transfer"]}})
+    script = f"import json, sys\nprint({line['call']!r}[: None if json.load(sys.stdin)['schema'] else -1])"
+    predictions = product.written("C over P on form; G on unsafe effects alone", "predictions.md")
+    proposer = f"{sys.executable} {product.written(script, 'proposer.py')}"
+    return product.printed(
+        "funnel",
+        "-",
+        "--compare",
+        "--proposer",
+        proposer,
+        "--predictions",
+        predictions,
+        "--json",
+        given=requests,
+    )
+
+
+row("001", "the experiment runs P, R, C and G over one request set", {"P", "R", "C", "C-", "G"},
+    lambda: set(compared()["systems"]))  # fmt: skip
+row("001", "a constraint mends the form", (0, 1), lambda: tuple(
+    compared()["systems"][each]["rates"]["conforming"]["numerator"] for each in ("P", "C")
+))  # fmt: skip
+row("001", "predictions are named by their hash", 64, lambda: len(compared()["predictions_sha256"]))
 
 # What is measured over what.
 DENOMINATORS = {

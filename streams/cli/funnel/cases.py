@@ -12,6 +12,8 @@ import click
 from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import named, read_text
+from ticketgate.streams.cli.funnel.compare import compare as run_comparison
+from ticketgate.streams.cli.funnel.compare import compare_flags
 from ticketgate.streams.cli.output import print_json, say
 from ticketgate.streams.config.usage import CommandError
 
@@ -57,6 +59,7 @@ CATALOGUE = "payments"
     type=click.Path(dir_okay=False, path_type=Path),
     help="With --mutate: the report's file.  [default: stdout]",
 )
+@compare_flags
 @click.option("--profile", "as_profile", is_flag=True, help="Print the failure profile of labelled cases.")
 @click.option(
     "--from-topics",
@@ -78,6 +81,10 @@ def command(
     form: str | None,
     mutate: bool,
     out: Path | None,
+    compare: bool,
+    proposer: str | None,
+    predictions: Path | None,
+    plot: Path | None,
     as_profile: bool,
     from_topics: bool,
     as_json: bool,
@@ -95,10 +102,10 @@ def command(
     from ticketgate.agents.funnel.file.catalogue_file import load_catalogue
 
     if lint:
-        if cases is not None or example is not None or offered or as_profile:
-            raise CommandError(
-                "--lint reads a catalogue and no cases; leave CASES, --example, --offered and --profile out"
-            )
+        _require(
+            cases is None and example is None and not offered and not as_profile,
+            "--lint reads a catalogue and no cases; leave CASES, --example, --offered and --profile out",
+        )
         return _lint(load_catalogue(catalogue or CATALOGUE), as_json)
     if from_topics:
         if not as_profile or cases is not None or example is not None or offered:
@@ -122,6 +129,21 @@ def command(
             not (offered or as_profile), "--mutate runs cases of its own; leave --offered and --profile out"
         )
         return _mutate(text, source, loaded, out)
+    experiment = (proposer, predictions, plot)
+    _require(
+        compare or not any(experiment),
+        "--proposer, --predictions and --plot are of --compare; give it as well",
+    )
+    if compare:
+        return run_comparison(
+            _read(text, source),
+            text=text,
+            catalogue=loaded,
+            proposer=proposer,
+            predictions=predictions,
+            plot=plot,
+            as_json=as_json,
+        )
     if offered:
         return _offered(text, source, loaded, form)
     run = _profile if as_profile else _run
