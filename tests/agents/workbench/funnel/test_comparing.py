@@ -203,7 +203,7 @@ class Endpoint(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode())
 
-    def log_message(self, *given: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base class calls it
         """Nothing on stderr."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ticketgate.agents.deciding.gate import Gate
-from ticketgate.agents.effects import executor
+from ticketgate.agents.effects.rules import after_success
 from ticketgate.agents.funnel import judge
 from ticketgate.agents.funnel.catalogue import Catalogue
 from ticketgate.agents.funnel.file import funnel_file
@@ -68,8 +68,8 @@ def test_a_gate_that_lets_everything_through_is_found(
 
 
 def test_an_effect_that_is_taken_for_done_in_any_state_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = executor.after_success
-    monkeypatch.setattr(executor, "after_success", lambda *given, states: rules(*given, states=None))
+    name = "ticketgate.agents.effects.executor.after_success"
+    monkeypatch.setattr(name, lambda *given, states: after_success(*given, states=None))
 
     assert any("what stands is cancelled" in each for each in reported().survivors)
 
