@@ -70,7 +70,7 @@ def compare(
     from ticketgate.agents.workbench.funnel.comparison import Comparison
 
     if proposer is None:
-        raise CommandError("--compare asks a proposer; name it: --proposer 'python my_model.py', or its URL")
+        raise CommandError("--compare asks a proposer; name it: --proposer './my-model', or its URL")
     hashes = {
         "predictions_sha256": _hash_of_predictions(predictions),
         "requests_sha256": hashlib.sha256(text.encode()).hexdigest(),
