@@ -19,8 +19,8 @@ from ticketgate.streams.kafka.internals import (
 from ticketgate.streams.parts.kafka import Kafka
 
 ROOT = Path(__file__).resolve().parents[3]
-# Whose private names may be read, and where: aiokafka's and Faust's, each in a room of its own.
-ROOMS = {"internals", "app"}
+# Whose private names may be read, and where: aiokafka's, Faust's and aiohttp's, each in a room of its own.
+ROOMS = {"internals", "app", "connections"}
 
 
 @pytest.mark.kafka
