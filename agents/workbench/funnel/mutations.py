@@ -81,8 +81,8 @@ def _fields(good: Line, tool: Tool) -> Iterator[_Found]:
             continue
         if spec.is_asked_for or (name in bound and spec.role != "control"):
             yield _one("field", f"{name} is missing", _called(good, {}, name))
+            yield _one("field", f"{name} is null", _called(good, {name: None}))  # which says the same
         yield _one("field", f"{name} is of another type", _called(good, {name: [given[name]]}))
-        yield _one("field", f"{name} is null", _called(good, {name: None}))
         if spec.role != "interpretation":
             for other in _others(spec, spec.read(given[name])):
                 yield _one("field", f"{name} is {other}", _called(good, {name: other}))
