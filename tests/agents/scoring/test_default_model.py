@@ -13,6 +13,7 @@ from ticketgate.agents.scoring import Scorer, default_model_path, open_scorer
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.values.strict import JsonValue
 
 TOLERANCE = 1e-5
 
@@ -130,7 +131,7 @@ def test_what_takes_an_urgency_back_lowers_it(scorer: Scorer) -> None:
 
 
 def test_a_choice_reads_which_way_round_it_asks(scorer: Scorer) -> None:
-    options = dict.fromkeys(("refund", "delivery", "login"))
+    options: dict[str, JsonValue] = dict.fromkeys(("refund", "delivery", "login"))
     questions = {
         "is": ChoiceQuestion("Which is it?", options),
         "not": ChoiceQuestion("Which is it not?", options),
