@@ -163,10 +163,18 @@ def _redis_faults(place: Place, spec: RedisLookup | RedisProvider) -> Iterator[F
     told = dotted(place)
     if (spec.url is None) == (spec.url_env is None):
         yield place, f"{told} needs url or url_env, one of them", "name the Redis: redis://HOST:PORT/DB"
-    elif spec.url is not None and urlsplit(spec.url).scheme not in ("redis", "rediss", "unix"):
+    elif spec.url is not None and _scheme(spec.url) not in ("redis", "rediss", "unix"):
         yield (*place, "url"), f"{told}.url is no URL of a Redis", "write it as redis://HOST:PORT/DB"
     elif spec.url is not None and redact(spec.url) != spec.url:
         yield (*place, "url"), f"{told}.url carries a password", "name the URL's variable in url_env"
+
+
+def _scheme(url: str) -> str:
+    """A URL's scheme; empty for what is none."""
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""
 
 
 def _template_faults(place: Place, text: str, must: tuple[str, ...], may: tuple[str, ...]) -> Iterator[Fault]:

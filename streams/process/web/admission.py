@@ -43,7 +43,7 @@ class Origins:
         origin = request.headers.get("Origin")
         if origin is None or origin in self.origins:
             return
-        if urlsplit(origin).netloc.lower() != request.headers.get("Host", "").lower():
+        if _place_of(origin).lower() != request.headers.get("Host", "").lower():
             what = "pages of that Origin may not ask; TICKETGATE_WEB_ORIGINS names those that may"
             raise refusal(403, "api_usage_error", what)
 
@@ -114,6 +114,14 @@ class Admission:
             wait_s = math.ceil((1 - left) / self._rate)
             what = f"this key may ask {self._rate:g} times a second"
             raise refusal(429, "rate_limit_error", what, retry_after=str(max(1, wait_s)))
+
+
+def _place_of(origin: str) -> str:
+    """The host and port that an origin names; empty for what is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _name_of(host: str) -> str | None:

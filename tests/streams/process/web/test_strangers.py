@@ -122,6 +122,7 @@ def test_a_body_that_does_not_say_it_is_json_is_refused(served: Served, content_
         ({"Host": "evil.example"}, 421),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://l[ocalhost"}, 403),
         ({"Host": "localhost:6066"}, 200),
         ({"Host": "[::1]:6066"}, 200),
         ({"Origin": "http://127.0.0.1"}, 200),
