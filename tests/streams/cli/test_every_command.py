@@ -248,6 +248,7 @@ def place(kafka: Kafka, valkey: Valkey, tmp_path: Path) -> Place:
     return made
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_ends_well_wherever_it_is_started(place: Place, name: str) -> None:
     for cell in CELLS:
