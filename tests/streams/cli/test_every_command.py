@@ -125,7 +125,7 @@ class Place:
         extra = how.pop("env", {})
         port = {"TICKETGATE_WEB_PORT": str(free_port())}
         environment = {**self.environment, **port, **extra}  # type: ignore[dict-item]
-        started = subprocess.Popen(
+        started: subprocess.Popen[bytes] = subprocess.Popen(
             [*wrap, *PROGRAM, *self.arguments(name)],
             env=environment,
             cwd=self.folder,
