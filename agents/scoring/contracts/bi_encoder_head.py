@@ -16,6 +16,7 @@ truncated. Of a question's text one window is read.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,9 @@ MAX_PAIRS = 4096
 
 # Policies have tens of questions and the endpoint's callers hundreds; 8,192 vectors of width 384 are 12 MB.
 MAX_CACHED_QUESTIONS = 8192
+
+# A way takes a run of the head, and hangs on the question alone: a tenth of what one ticket takes.
+MAX_CACHED_WAYS = 256
 
 # So many options are put about themselves; more would say no more about which way round a question asks.
 MOST_TRIED = 8
@@ -117,6 +121,7 @@ class BiEncoderHead:
         )
         self._head = open_graph(folder, "head", inputs=("state", "question"), output="logit", threads=threads)
         self._questions = VectorCache(self._encode_questions, size=MAX_CACHED_QUESTIONS)
+        self._way = lru_cache(MAX_CACHED_WAYS)(self._find_way)
 
     def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """One Scores a state. Without questions nothing is read."""
@@ -161,21 +166,21 @@ class BiEncoderHead:
         for name, question in questions.items():
             parts = [next(found) for _ in texts[name]]
             statements = [next(found) for _ in stated[name]]
-            vectors = np.stack([part.vector for part in parts])
             asked[name] = _Asked(
                 question=question,
-                vectors=vectors,
+                vectors=np.stack([part.vector for part in parts]),
                 is_truncated=any(part.is_truncated for part in (*parts, *statements)),
                 statements=np.stack([part.vector for part in statements]) if statements else None,
-                way=self._way(vectors, [part.vector for part in statements]),
+                way=self._way(tuple(texts[name][:MOST_TRIED]), tuple(stated[name][:MOST_TRIED])),
             )
         return asked
 
-    def _way(self, options: NDArray[np.float32], statements: Sequence[NDArray[np.float32]]) -> int:
+    def _find_way(self, options: Sequence[str], statements: Sequence[str]) -> int:
         """-1 if most options are not what the question asks for where a ticket says just that option, else 1."""
         if not statements:
             return 1
-        logits = self._logits(options[:MOST_TRIED], statements[:MOST_TRIED])
+        vectors = [read.vector for read in self._questions.get((*options, *statements))]
+        logits = self._logits(np.stack(vectors[: len(options)]), vectors[len(options) :])
         return -1 if float(np.diagonal(logits).mean()) < 0 else 1
 
     def _texts(self, question: Question) -> list[str]:

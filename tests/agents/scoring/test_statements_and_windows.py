@@ -58,8 +58,9 @@ def test_a_question_without_instructions_is_answered_by_its_options(build: Calla
 def test_a_question_that_asks_for_what_is_not_meant_is_answered_the_other_way_round(
     build: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scorer = OnnxScorer.open(build(read_instructions))
-    plain = chances(scorer, "late", ChoiceQuestion("angry", OPTIONS))
+    folder = build(read_instructions)
+    plain = chances(OnnxScorer.open(folder), "late", ChoiceQuestion("angry", OPTIONS))
+    scorer = OnnxScorer.open(folder)
     contract: Any = scorer._contract
     heard = contract._head.run
 
