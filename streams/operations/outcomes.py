@@ -117,7 +117,7 @@ class Outcomes:
         self._claim_ttl_ms = claim_ttl_ms
         self._named_repetitions = named_repetitions
         self._by_key: dict[bytes, _Decided] = {}
-        self._dead: dict[tuple[int, int], int] = {}
+        self._dead: set[tuple[int, int]] = set()
         self._told: set[tuple[int, int]] = set()
         self.outputs = 0
         self.duplicates = 0
@@ -130,7 +130,7 @@ class Outcomes:
         """Take one output in."""
         self.outputs += 1
         if record.topic == self._dead_letter:
-            self._add_dead_letter(record)
+            self._add_by_place(record, self._dead)
         else:
             self._add_decision(record)
 
@@ -199,20 +199,14 @@ class Outcomes:
         )
 
     def _add_told(self, record: ConsumerRecord) -> None:
-        """What bears no claim: told of a settlement, by where that lies, or written by nobody of ours."""
-        coordinate = read_coordinate(record)
-        if record.topic != self._settled or coordinate is None:
+        """What bears no claim: told of a settlement, or written by nobody of ours."""
+        if record.topic == self._settled:
+            self._add_by_place(record, self._told)
+        else:
             self.without_identity += 1
-            return
-        if coordinate.topic != self._source:
-            self.of_others += 1
-            return
-        place = (coordinate.partition, coordinate.offset)
-        if place in self._told:
-            self._repeat(Repeated("", coordinate, coordinate))
-        self._told.add(place)
 
-    def _add_dead_letter(self, record: ConsumerRecord) -> None:
+    def _add_by_place(self, record: ConsumerRecord, known: set[tuple[int, int]]) -> None:
+        """What bears no claim, by where the record lies that it tells of."""
         coordinate = read_coordinate(record)
         if coordinate is None:
             self.without_identity += 1
@@ -221,9 +215,9 @@ class Outcomes:
             self.of_others += 1
             return
         place = (coordinate.partition, coordinate.offset)
-        if place in self._dead:
+        if place in known:
             self._repeat(Repeated("", coordinate, coordinate))
-        self._dead[place] = self._dead.get(place, 0) + 1
+        known.add(place)
 
     def _repeat(self, repeated: Repeated) -> None:
         self.duplicates += 1
