@@ -226,11 +226,7 @@ class ClaimingTaker(Generic[D, J]):
             is_aside = each.arrival.claim.coordinate.offset in aside
             write = self.work.write_bare if is_aside else self.work.write
             records += map(span.stamp, write(each.arrival, each.outcome, key=each.key, at=now))
-        # A dead letter keeps its headers as they came.
-        return records + [
-            self.writer.dead_letter(each, is_bare=each.coordinate.offset in aside)
-            for each in intake.unreadable
-        ]
+        return records + self.writer.dead_letters(intake.unreadable, bare=aside)
 
     async def _timed(self, step: str, work: Awaitable[T]) -> T:
         started = time.perf_counter()

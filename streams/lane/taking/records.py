@@ -7,6 +7,7 @@ Promise: no record is larger than the limit, so that the broker takes it; what w
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -151,6 +152,10 @@ class RecordWriter:
             ),
             ours,
         )
+
+    def dead_letters(self, unreadable: Iterable[Unreadable], *, bare: Container[int]) -> list[Outgoing]:
+        """Each as `dead_letter`, its headers as they came. bare: the offsets of those that are told by digests."""
+        return [self.dead_letter(each, is_bare=each.coordinate.offset in bare) for each in unreadable]
 
     def given_up(self, coordinate: Coordinate, malformed: Malformed, *, batch: bytes) -> Outgoing:
         """What is left of records that nobody can read: the bytes of their batch, from the coordinate of its first."""

@@ -128,10 +128,7 @@ class EffectTaker:
             await self._announce(prepared, output, position)  # 5
             told = await self._act_on_all(wanted, prepared, token, alone)  # 6
             outgoing = [span.stamp(record) for receipt in told for record in self.receipts.effect(receipt)]
-            outgoing += [
-                self.writer.dead_letter(each, is_bare=each.coordinate.offset in aside)
-                for each in intake.unreadable
-            ]
+            outgoing += self.writer.dead_letters(intake.unreadable, bare=aside)
             if alone is not None:
                 await alone.on_decided()
             await output.commit(outgoing, intake.next_offset)  # 7

@@ -114,10 +114,7 @@ class SettleTaker:
             by_claim = dict(zip((each.claim for each in wanted), results, strict=True))
             told = [self._tell(each, by_claim.get(each.arrival.claim), now) for each in looked]
             outgoing = [span.stamp(record) for each in told for record in each.records]
-            outgoing += [
-                self.writer.dead_letter(each, is_bare=each.coordinate.offset in aside)
-                for each in intake.unreadable
-            ]
+            outgoing += self.writer.dead_letters(intake.unreadable, bare=aside)
             if alone is not None:
                 await alone.on_decided()
             await output.commit(outgoing, intake.next_offset)  # 6
