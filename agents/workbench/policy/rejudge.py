@@ -13,60 +13,29 @@ from typing import Final
 
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.workbench.policy.check import check
+from ticketgate.agents.workbench.policy.turns import Turn, Turns
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.verdict import Stage
 
-# So many tickets of each kind of change are named.
-MAX_NAMED: Final = 5
 # What judged by a policy's answers, and can be judged again.
 _BY_POLICY: Final = frozenset({Stage.ANSWERS, Stage.ABSTENTION, Stage.POLICY})
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One decision that comes out otherwise: its ticket, and what either policy says."""
+@dataclass(slots=True, kw_only=True)
+class Rejudged(Turns):
+    """What became of the records. Kinds: `accept to review`, `review to accept`, `other reasons`."""
 
-    ticket_id: str
-    before: str
-    after: str
-    reasons: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Rejudged:
-    """What became of the records. `turned` by kind: `accept to review`, `review to accept`, `other reasons`."""
-
-    same: int = 0
-    turned: Counter[str] = field(default_factory=Counter)
     not_judged: Counter[str] = field(default_factory=Counter)
-    by_another_policy: int = 0
-    examples: dict[str, list[Turn]] = field(default_factory=dict)
-
-    @property
-    def judged(self) -> int:
-        """How many could be judged by both policies."""
-        return self.same + self.turned.total()
 
     def to_json(self) -> dict[str, JsonValue]:
         """For programs."""
         return {
-            "judged": self.judged,
+            "judged": self.compared,
             "same": self.same,
             "changed": dict(self.turned),
             "not_judged": dict(self.not_judged),
             "recorded_under_another_policy": self.by_another_policy,
-            "examples": {
-                kind: [
-                    {
-                        "ticket_id": each.ticket_id,
-                        "before": each.before,
-                        "after": each.after,
-                        "reasons": list(each.reasons),
-                    }
-                    for each in turns
-                ]
-                for kind, turns in self.examples.items()
-            },
+            "examples": self.examples_to_json(),
         }
 
 
@@ -90,10 +59,7 @@ def rejudge(records: Iterable[JsonValue], old: Policy, new: Policy) -> Rejudged:
             result.same += 1
             continue
         kind = f"{before} to {after}" if before != after else "other reasons"
-        result.turned[kind] += 1
-        named = result.examples.setdefault(kind, [])
-        if len(named) < MAX_NAMED:
-            named.append(Turn(str(record.get("ticket_id")), before, after, new_reasons or reasons))
+        result.add(kind, Turn(str(record.get("ticket_id")), before, after, new_reasons or reasons))
     return result
 
 

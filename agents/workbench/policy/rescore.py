@@ -14,7 +14,8 @@ from itertools import islice
 from ticketgate.agents.deciding.decide import Decision, decide
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.scoring.scorer import Scorer
-from ticketgate.agents.workbench.policy.rejudge import MAX_NAMED, Turn, record_of, verdict_by, why_not_judged
+from ticketgate.agents.workbench.policy.rejudge import record_of, verdict_by, why_not_judged
+from ticketgate.agents.workbench.policy.turns import Turn, Turns
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.values.strict import JsonValue
 
@@ -71,48 +72,28 @@ class Moved:
         return sum(one >= self.threshold > other for one, other in zip(into, out_of, strict=True))
 
 
-@dataclass(slots=True)
-class Rescored:
-    """What became of the records. `turned` by kind: `accept to review`, `review to accept`, `other labels`.
+@dataclass(slots=True, kw_only=True)
+class Rescored(Turns):
+    """What became of the records. Kinds: `accept to review`, `review to accept`, `other labels`.
 
     nouls: by question, those that both have answered. by_this_model: records that name the model now asked.
     """
 
     nouls: dict[str, Moved]
-    same: int = 0
-    turned: Counter[str] = field(default_factory=Counter)
     not_asked: Counter[str] = field(default_factory=Counter)
-    by_another_policy: int = 0
     by_this_model: int = 0
-    examples: dict[str, list[Turn]] = field(default_factory=dict)
-
-    @property
-    def asked(self) -> int:
-        """How many tickets were put to the model."""
-        return self.same + self.turned.total()
 
     def to_json(self) -> dict[str, JsonValue]:
         """For programs."""
         return {
-            "asked": self.asked,
+            "asked": self.compared,
             "same": self.same,
             "changed": dict(self.turned),
             "not_asked": dict(self.not_asked),
             "recorded_under_another_policy": self.by_another_policy,
             "recorded_by_this_model": self.by_this_model,
             "questions": {name: moved.to_json() for name, moved in self.nouls.items()},
-            "examples": {
-                kind: [
-                    {
-                        "ticket_id": each.ticket_id,
-                        "before": each.before,
-                        "after": each.after,
-                        "reasons": list(each.reasons),
-                    }
-                    for each in turns
-                ]
-                for kind, turns in self.examples.items()
-            },
+            "examples": self.examples_to_json(),
         }
 
 
@@ -128,7 +109,7 @@ def rescore(
     A record may stand in the envelope that `consume` prints. tickets: by id, for records that hold none; a ticket
     that the record holds comes first. Raises what the scorer raises.
     """
-    result = Rescored({name: Moved(each) for name, each in policy.thresholds.items()})
+    result = Rescored(nouls={name: Moved(each) for name, each in policy.thresholds.items()})
     askable = _askable(records, policy, tickets or {}, result)
     while batch := list(islice(askable, BATCH)):
         decisions = decide([ticket for _, ticket in batch], policy=policy, scorer=scorer)
@@ -187,13 +168,10 @@ def _compare(record: Record, decision: Decision, policy: Policy, scorer: Scorer,
     else:
         result.same += 1
         return
-    result.turned[kind] += 1
-    examples = result.examples.setdefault(kind, [])
-    if len(examples) < MAX_NAMED:
-        told = now.reasons or reasons
-        if kind == "other labels":
-            told = (f"{', '.join(labels) or 'none'} before, {', '.join(decision.selected) or 'none'} now",)
-        examples.append(Turn(str(record.get("ticket_id")), status, str(now.status), told))
+    told = now.reasons or reasons
+    if kind == "other labels":
+        told = (f"{', '.join(labels) or 'none'} before, {', '.join(decision.selected) or 'none'} now",)
+    result.add(kind, Turn(str(record.get("ticket_id")), status, str(now.status), told))
 
 
 def _noul(answers: JsonValue, name: str) -> float | None:

@@ -10,6 +10,7 @@ from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import json_lines
 from ticketgate.streams.cli.options import json_flag
+from ticketgate.streams.cli.policy.turned import print_kinds
 
 if TYPE_CHECKING:
     from ticketgate.agents.workbench.policy.compare import Comparison, Turned
@@ -70,11 +71,8 @@ def _print(comparison: Comparison, judged: Rejudged | None) -> None:
         click.echo(f"note: {note}")
     if judged is None:
         return
-    click.echo(f"of {counted(judged.judged, 'recorded decision')} {judged.turned.total():,} would change")
-    for kind, count in judged.turned.items():
-        click.echo(f"  {count:,} {kind}")
-        for turn in judged.examples[kind]:
-            click.echo(f"    {turn.ticket_id}: {'; '.join(turn.reasons)}")
+    click.echo(f"of {counted(judged.compared, 'recorded decision')} {judged.turned.total():,} would change")
+    print_kinds(judged)
     for why, count in judged.not_judged.items():
         click.echo(f"  {count:,} not judged: {why}")
     if judged.by_another_policy:

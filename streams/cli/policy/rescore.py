@@ -10,6 +10,7 @@ from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS, EXIT_UNREACHABLE
 from ticketgate.streams.cli.files import json_lines
 from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.cli.policy.turned import print_kinds
 from ticketgate.streams.config.settings import Settings
 
 if TYPE_CHECKING:
@@ -83,12 +84,9 @@ def _print(found: Rescored) -> None:
         if moved.before:
             click.echo(_told(name, moved))
     click.echo(
-        f"of {counted(found.asked, 'recorded ticket')} {found.turned.total():,} would come out otherwise"
+        f"of {counted(found.compared, 'recorded ticket')} {found.turned.total():,} would come out otherwise"
     )
-    for kind, count in found.turned.items():
-        click.echo(f"  {count:,} {kind}")
-        for turn in found.examples[kind]:
-            click.echo(f"    {turn.ticket_id}: {'; '.join(turn.reasons)}")
+    print_kinds(found)
     for why, count in found.not_asked.items():
         click.echo(f"  {count:,} not asked: {why}")
     if found.by_another_policy:

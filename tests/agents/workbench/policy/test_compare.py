@@ -152,7 +152,7 @@ def test_recorded_decisions_that_would_change_are_counted_by_kind() -> None:
 
     found = rejudge(records, policy(), CAUTIOUS)
 
-    assert (found.judged, found.same) == (4, 1)
+    assert (found.compared, found.same) == (4, 1)
     assert dict(found.turned) == {"accept to review": 1, "review to accept": 1, "other reasons": 1}
     assert found.examples["accept to review"][0].ticket_id == "no-route"
     assert found.examples["accept to review"][0].reasons == ("exactly one of billing, technical",)
@@ -174,7 +174,7 @@ def test_what_cannot_be_judged_is_counted_apart() -> None:
     ]
     found = rejudge(lines, policy(), policy())
 
-    assert found.judged == 0
+    assert found.compared == 0
     assert dict(found.not_judged) == {
         "not a decision record": 1,
         "refused at state, before a policy was asked": 1,

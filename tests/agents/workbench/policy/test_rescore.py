@@ -37,7 +37,7 @@ def test_thresholds_and_verdicts_are_told_before_and_after() -> None:
 
     found = asked(*records, by_id=answers)
 
-    assert (found.asked, found.same) == (4, 1)
+    assert (found.compared, found.same) == (4, 1)
     assert dict(found.turned) == {"accept to review": 1, "other labels": 1, "review to accept": 1}
     assert found.examples["accept to review"][0].reasons == ("exactly one of billing, technical",)
     assert found.examples["other labels"][0].reasons == (
@@ -72,7 +72,7 @@ def test_what_cannot_be_asked_is_counted_apart() -> None:
         record("less", *ACCEPTED, answers={"urgent": {"type": "noul", "noul": 0.5}}, ticket=TICKET),
     )
 
-    assert found.asked == 0
+    assert found.compared == 0
     assert dict(found.not_asked) == {
         "not a decision record": 1,
         "its ticket is not in the record; give the tickets besides": 2,
