@@ -26,7 +26,7 @@ from pathlib import Path
 from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.valkey import Valkey
 
-from ..support.deployment import Deployment, Worker
+from ..support.deployment import BEFORE_SETTLEMENTS, Deployment, Worker
 from .faults import Scene
 from .run import CHUNK, SESSION_S, Report, books, send_all, settle, worker_settings
 from .workload import workload
@@ -159,7 +159,9 @@ def run(*, seed: int, tickets: int) -> Report:
         kafka = stack.enter_context(Kafka(data=folder / "kafka"))
         valkey = stack.enter_context(Valkey(data=folder / "valkey"))
         settings = {**worker_settings(answers, brokers=1), "PARTITIONS": PARTITIONS}
-        gate = stack.enter_context(Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings))
+        gate = stack.enter_context(
+            Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings, topics=BEFORE_SETTLEMENTS)
+        )
         scene = Scene(gate, kafka, valkey, SESSION_S, rng, lambda: here.start(gate))
         fleet = Fleet(scene)
         fleet.fill(before)

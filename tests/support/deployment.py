@@ -122,9 +122,17 @@ class Worker:
         return self.process.wait(timeout_s)
 
 
+# Where tickets end.
+OUTPUTS = ("dispatch", "review", "dead-letter")
+# A version that does not know a topic refuses its name as an unknown setting.
+BEFORE_SETTLEMENTS = (*OUTPUTS, "proposals", "repairs", "receipts")
+TOPICS = (*BEFORE_SETTLEMENTS, "settlements", "settled")
+
+
 @dataclass
 class Deployment:
-    """One namespace on a given broker and Redis. `settings` go over the defaults, without the prefix."""
+    """One namespace on a given broker and Redis. `settings` go over the defaults, without the prefix. `topics`, beside
+    tickets, have names of their own here."""
 
     bootstrap: str
     redis_url: str
@@ -132,20 +140,19 @@ class Deployment:
     settings: Mapping[str, str]
     name: str = field(default_factory=lambda: f"t{uuid.uuid4().hex[:8]}")
     workers: list[Worker] = field(default_factory=list)
+    topics: Sequence[str] = TOPICS
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment of a worker or a command."""
-        outputs = {
-            f"TOPIC_{topic.upper().replace('-', '_')}": self.topic(topic) for topic in (*OUTPUTS, *OTHERS)
-        }
+        names = {f"TOPIC_{topic.upper().replace('-', '_')}": self.topic(topic) for topic in self.topics}
         settings = {
             "KAFKA": self.bootstrap,
             "REDIS": self.redis_url,
             "NAMESPACE": self.name,
             "GROUP": self.name,
             "TOPIC_TICKETS": self.topic("tickets"),
-            **outputs,
+            **names,
             **self.settings,
         }
         clean = {name: value for name, value in os.environ.items() if not name.startswith("TICKETGATE_")}
@@ -220,11 +227,6 @@ class Deployment:
     ) -> None:
         for worker in self.workers:
             worker.kill()
-
-
-# Where tickets end.
-OUTPUTS = ("dispatch", "review", "dead-letter")
-OTHERS = ("proposals", "repairs", "receipts", "settlements", "settled")
 
 
 async def _send(bootstrap: str, topic: str, records: Sequence[Sent]) -> list[tuple[int, int]]:
