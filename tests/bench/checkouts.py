@@ -9,7 +9,6 @@ time: A B B A, A B B A, … as in `guarantee_cost`. Prints Markdown: the ratio o
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -20,9 +19,9 @@ from ticketgate.streams.parts.failures import PartMissing
 from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.valkey import Valkey
 
-from ..support.deployment import COMMAND, Deployment
+from ..support.deployment import BEFORE_SETTLEMENTS, COMMAND, Deployment
 from .backlog import write_inputs
-from .guarantee_cost import ROUND_TICKETS, SESSION, WARM_UP_TICKETS, Round, Side, ratio, run_round
+from .guarantee_cost import ROUND_TICKETS, SESSION, Round, Side, alternate, ratio
 
 
 def main() -> int:
@@ -55,24 +54,12 @@ def measure(
         settings = {**write_inputs(folder), "BATCH_SIZE": str(batch_size), "SESSION_TIMEOUT": SESSION}
         sides: list[Side] = []
         for place, command in enumerate((COMMAND, other.absolute())):
-            gate = Deployment(kafka.bootstrap, valkey.url, folder / str(place), settings)
+            gate = Deployment(
+                kafka.bootstrap, valkey.url, folder / str(place), settings, topics=BEFORE_SETTLEMENTS
+            )
             stack.enter_context(gate)
             sides.append(Side(gate, gate.start_worker(installed=str(command))))
-        for side in sides:
-            side.worker.wait_for(lambda seen: seen.get("ready") is True and len(seen["lanes"]) == 6, 120)
-            asyncio.run(run_round(side, kafka.pid, "warm", WARM_UP_TICKETS))
-        pairs: list[tuple[Round, Round]] = []
-        for number in range(rounds):
-            order = (0, 1) if number % 2 == 0 else (1, 0)
-            found = {
-                place: asyncio.run(
-                    run_round(sides[place], kafka.pid, f"r{number}", ROUND_TICKETS[batch_size])
-                )
-                for place in order
-            }
-            pairs.append((found[0], found[1]))
-            print(f"pair {number}: {pairs[-1]}", file=sys.stderr, flush=True)
-        return pairs
+        return alternate(sides, kafka.pid, ROUND_TICKETS[batch_size], pairs=rounds)
 
 
 if __name__ == "__main__":

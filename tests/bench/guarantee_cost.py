@@ -96,21 +96,25 @@ def measure(kafka: Kafka, valkey: Valkey, *, batch_size: int, repeat: int) -> li
             gate = Deployment(kafka.bootstrap, valkey.url, folder / guarantee, settings)
             stack.enter_context(gate)
             sides.append(Side(gate, gate.start_worker()))
-        for side in sides:
-            side.worker.wait_for(lambda seen: seen.get("ready") is True and len(seen["lanes"]) == 6, 120)
-            asyncio.run(run_round(side, kafka.pid, "warm", WARM_UP_TICKETS))
-        pairs: list[tuple[Round, Round]] = []
-        for number in range(2 * repeat):
-            order = (0, 1) if number % 2 == 0 else (1, 0)
-            found = {
-                place: asyncio.run(
-                    run_round(sides[place], kafka.pid, f"r{number}", ROUND_TICKETS[batch_size])
-                )
-                for place in order
-            }
-            pairs.append((found[0], found[1]))
-            print(f"batch {batch_size}, pair {number}: {pairs[-1]}", file=sys.stderr, flush=True)
-        return pairs
+        return alternate(sides, kafka.pid, ROUND_TICKETS[batch_size], pairs=2 * repeat)
+
+
+def alternate(
+    sides: Sequence[Side], broker_pid: int, tickets: int, *, pairs: int
+) -> list[tuple[Round, Round]]:
+    """Warm both sides up, then A B B A, …: the rounds in pairs that follow each other."""
+    for side in sides:
+        side.worker.wait_for(lambda seen: seen.get("ready") is True and len(seen["lanes"]) == 6, 120)
+        asyncio.run(run_round(side, broker_pid, "warm", WARM_UP_TICKETS))
+    found: list[tuple[Round, Round]] = []
+    for number in range(pairs):
+        rounds = {
+            place: asyncio.run(run_round(sides[place], broker_pid, f"r{number}", tickets))
+            for place in ((0, 1) if number % 2 == 0 else (1, 0))
+        }
+        found.append((rounds[0], rounds[1]))
+        print(f"pair {number}: {found[-1]}", file=sys.stderr, flush=True)
+    return found
 
 
 async def run_round(side: Side, broker_pid: int, name: str, tickets: int) -> Round:
