@@ -161,10 +161,6 @@ class Tokenization:
             types=layout.types(len(begin), len(kept)),
         )
 
-    def read_pair(self, first: str, second: str) -> Tokens:
-        """`pair` of two texts that stand in no other."""
-        return self.pair(self.begin(first), self.begin(second))
-
     def is_outside(self, text: str) -> bool:
         """Whether most of the text is unknown to the model, or read letter by letter, as words in scripts are that it
         has not learnt."""
