@@ -25,6 +25,7 @@ PLANTED = {
         f"{S}.lane.taking.batch",
     ),
     "The rooms of streams: imports point down": (f"{S}.kafka.reading.salvage", f"{S}.lane.recovery"),
+    "The console: its pages know nothing of its door": (f"{S}.console.pages", f"{S}.console.door.sessions"),
     "The roles know nothing of one another": (
         f"{S}.roles.propose.proposal_work",
         f"{S}.roles.decide.ticket_work",

@@ -48,6 +48,7 @@ COMMANDS = {
     "case": ("funnel.case", "Write the record of an incident as a case that shows it."),
     "audit": ("operations.audit", "Account for every input: duplicate, missing, pending."),
     "review": ("review.group", "List what waits for a person, show it, settle it."),
+    "console": ("running.console", "Open the web page on which people settle what lies in review."),
     "claims": ("operations.claims", "Show a claim, or rebuild lost claims from the outputs."),
     "reconcile": (
         "operations.reconcile",

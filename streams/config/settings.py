@@ -20,9 +20,9 @@ from ticketgate.codecs.files.fault import FileFault
 from ticketgate.codecs.files.reading import read_text
 from ticketgate.codecs.files.toml_text import read_toml
 from ticketgate.streams.config.addresses import OptionalPath, RedisUrl, ScorerName
+from ticketgate.streams.config.console_settings import ConsoleSettings
 from ticketgate.streams.config.kafka_settings import Key
 from ticketgate.streams.config.kubernetes import is_service_variable
-from ticketgate.streams.config.review_settings import ReviewSettings
 from ticketgate.streams.config.setting_kinds import Aliases, Duration, Roles, SettingsError, show_duration
 
 PREFIX = "TICKETGATE_"
@@ -34,7 +34,7 @@ OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TICKETGATE_KAFKA_JARS"})
 Guarantee = Literal["exactly_once", "at_least_once"]
 
 
-class Settings(ReviewSettings):
+class Settings(ConsoleSettings):
     """The settings of one process. Frozen; durations are `timedelta`, sizes bytes, paths relative to the process."""
 
     redis: RedisUrl = Field(

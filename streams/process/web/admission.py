@@ -28,23 +28,27 @@ MOST_CALLERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """By which names this port may be asked, and by pages of which origins. hosts, origins: beyond its own."""
+    """By which names this port may be asked, and by pages of which origins. hosts, origins: beyond its own.
+    settings: how those begin by which both are set."""
 
     bind: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    settings: str = "TICKETGATE_WEB"
 
     def require(self, request: web.Request) -> None:
         """Raises the refusal of a request that names another host, or comes from another origin."""
         host = _name_of(request.headers.get("Host", ""))
         if host is None or not self._is_own(host):
-            what = "this server does not go by that Host; TICKETGATE_WEB_HOSTS names further ones"
+            what = f"this server does not go by that Host; {self.settings}_HOSTS names further ones"
             raise refusal(421, "api_usage_error", what)
         origin = request.headers.get("Origin")
         if origin is None or origin in self.origins:
             return
         if _place_of(origin).lower() != request.headers.get("Host", "").lower():
-            what = "pages of that Origin may not ask; TICKETGATE_WEB_ORIGINS names those that may"
+            what = "pages of that Origin may not ask" + (
+                f"; {self.settings}_ORIGINS names those that may" if self.settings == "TICKETGATE_WEB" else ""
+            )
             raise refusal(403, "api_usage_error", what)
 
     def _is_own(self, host: str) -> bool:

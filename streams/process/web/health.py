@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from aiohttp import web
 from ticketgate.codecs.values.redact import redact
 from ticketgate.streams.config.readiness import Readiness
 from ticketgate.streams.config.settings import Guarantee
-from ticketgate.streams.config.telemetry import Telemetry
+
+
+class Exposed(Protocol):
+    """What counts."""
+
+    def expose(self, *, is_ready: bool) -> tuple[bytes, str]:
+        """The metrics in Prometheus' text format, and its content type."""
+        ...
 
 
 def health_routes(
     *,
     readiness: Readiness,
-    telemetry: Telemetry,
+    telemetry: Exposed,
     guarantee: Guarantee | None,
     describe: Callable[[], dict[str, object]],
 ) -> Sequence[web.AbstractRouteDef]:

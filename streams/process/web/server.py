@@ -29,7 +29,7 @@ class WebServer:
 
     def __init__(
         self,
-        routes: Iterable[web.AbstractRouteDef],
+        routes: Iterable[web.AbstractRouteDef] | web.Application,
         *,
         bind: str,
         port: int,
@@ -37,8 +37,12 @@ class WebServer:
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         what: str = "web port",
     ) -> None:
-        self._application = web.Application(middlewares=[json_errors])
-        self._application.add_routes(routes)
+        """routes: those of a port for programs, or an application that answers for itself."""
+        if isinstance(routes, web.Application):
+            self._application = routes
+        else:
+            self._application = web.Application(middlewares=[json_errors])
+            self._application.add_routes(routes)
         self._connections, self._idle_timeout_s = connections, idle_timeout_s
         self._runner: GuardedRunner | None = None
         self._bind, self._port, self._what = bind, port, what
