@@ -45,7 +45,8 @@ def is_hash(text: object) -> bool:
         return False
     cost, block, parallel = (int(found[number]) for number in (1, 2, 3))
     try:
-        b64decode(found[4], validate=True), b64decode(found[5], validate=True)
+        for each in (found[4], found[5]):
+            b64decode(each, validate=True)
     except ValueError:
         return False
     return 2 <= cost <= MOST_COST and cost & (cost - 1) == 0 and 1 <= block <= 16 and 1 <= parallel <= 16
