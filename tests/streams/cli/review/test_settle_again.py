@@ -20,11 +20,7 @@ from ....support.deployment import Sent, ticket
 from ....support.desk import RIGHT, Desk, desk_settings
 from ...conftest import NewDeployment
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.redis,
-    pytest.mark.xfail(strict=True, reason="the command makes a new settlement at each call"),
-]
+pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 STEPPING = str(Path(__file__).parents[3] / "support" / "stepping_desk.py")
 
 # By step and how often it is reached; at the second look it was sent, and is waited for.
