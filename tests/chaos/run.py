@@ -1,7 +1,8 @@
 """One chaos run: tickets stream in while faults happen, then everything heals, and the books are closed.
 
 `python -m tests.chaos.run --seed 1 --tickets 20000 --brokers 1 --network` prints a report and exits 1 if a ticket is
-missing or was emitted twice, by `ticketgate audit` and by a reader of its own that uses none of ticketgate's code.
+missing or was emitted twice, by `ticketgate audit` and by a reader of its own that uses none of ticketgate's code. With
+`--settle 0.1` people settle a tenth of what lies in review meanwhile (settlers.py), each of which must have one effect.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from ..support.deployment import Deployment, Sent
 from ..support.policies import SEED_POLICY
 from . import network as networks
 from .faults import Scene, schedule
+from .settlers import Settlers, SettlingReport
+from .settlers import books as settling_books
 from .workload import Workload, content_of, workload
 
 SESSION_S = 3.0
@@ -65,6 +68,8 @@ class Report:
     missing_by_audit: int
     blamed: int
     """Records that were given up because workers ended on them; no fault of a run is a record's."""
+    settling: SettlingReport | None
+    """What came of the settlements, in a run that has such."""
     seconds: float
 
     @property
@@ -76,11 +81,15 @@ class Report:
             or self.duplicates_by_audit
             or self.missing_by_audit
             or self.blamed
+            or (self.settling is not None and not self.settling.is_clean)
         )
 
 
-def run(*, seed: int, tickets: int, brokers: int, has_network: bool = False) -> Report:
-    """One run, through a network that fails if it has one. Raises AssertionError if it does not settle."""
+def run(
+    *, seed: int, tickets: int, brokers: int, has_network: bool = False, settled_share: float = 0.0
+) -> Report:
+    """One run, through a network that fails if it has one, and with people who settle that share of what lies in
+    review. Raises AssertionError if it does not settle."""
     rng = random.Random(seed)
     load = workload(seed, tickets)
     started = time.monotonic()
@@ -97,14 +106,24 @@ def run(*, seed: int, tickets: int, brokers: int, has_network: bool = False) -> 
         network = networks.before(stack, kafka, valkey) if has_network else None
         stack.enter_context(kafka)
         settings = worker_settings(answers, brokers=brokers) | (network.settings if network else {})
+        if settled_share:
+            settings |= Settlers.settings(folder)
         gate = stack.enter_context(Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings))
         scene = Scene(gate, kafka, valkey, SESSION_S, rng, gate.start_worker, network=network)
         gate.start_worker().wait_ready(120)
+        people = (
+            Settlers(gate, folder, settled_share, random.Random(f"{seed} people")) if settled_share else None
+        )
+        if people is not None:
+            people.begin()
         # A worker that starts while the broker is away ends with one line, and its supervisor starts it again.
         with failing(scene):
             storm(scene, load, is_supervised=True)
-            settle(scene, load)
-        report = books(scene, load, seed=seed, brokers=brokers, seconds=time.monotonic() - started)
+            settle(scene)
+            if people is not None:
+                people.end()
+                settle(scene, topic="settlements", group=f"{gate.name}.settle")
+        report = books(scene, load, people, seed=seed, brokers=brokers, seconds=time.monotonic() - started)
         if not report.is_clean:
             # What is only late is there by then; what is lost is named.
             time.sleep(20)
@@ -187,23 +206,30 @@ async def send_all(scene: Scene, chunks: Sequence[Sequence[Sent]], topic: str) -
             await asyncio.sleep(pause_s)
 
 
-def settle(scene: Scene, load: Workload) -> None:
+def settle(scene: Scene, *, topic: str = "tickets", group: str | None = None) -> None:
     """Wait until every partition is committed to its end."""
     if not scene.running:
         scene.start_worker()
     deadline = time.monotonic() + (SETTLE_TIMEOUT_S if scene.network is None else NETWORK_SETTLE_TIMEOUT_S)
-    while (lag := scene.gate.lag()) != 0:
+    while (lag := scene.gate.lag(topic, group=group)) != 0:
         if time.monotonic() > deadline:
             states = {worker.log_file.name: worker.ready() for worker in scene.running}
-            raise AssertionError(f"{lag} records are not decided: {states}\n{scene.running[0].log()[-4000:]}")
+            raise AssertionError(
+                f"{lag} records of {topic} are not taken: {states}\n{scene.running[0].log()[-4000:]}"
+            )
         if scene.network is not None:
             scene.replace_crashed()
         time.sleep(0.5)
 
 
-def books(scene: Scene, load: Workload, *, seed: int, brokers: int, seconds: float) -> Report:
+def books(
+    scene: Scene, load: Workload, people: Settlers | None, *, seed: int, brokers: int, seconds: float
+) -> Report:
+    """What came of a run in which all is taken."""
     gate = scene.gate
-    outputs, dead_letters = gate.committed("dispatch", "review"), gate.committed("dead-letter")
+    dead_letters = gate.committed("dead-letter")
+    # A decision by a person is no second one of the ticket's: settling_books has those.
+    outputs = [each for each in gate.committed("dispatch", "review") if not _is_by_a_person(each)]
     found = Counter(content_of(record.value or b"") for record in outputs)
     duplicates, missing = sum(count - 1 for count in found.values()), load.contents - found.keys()
     print(f"duplicates {duplicates}, missing {len(missing)}", file=sys.stderr, flush=True)
@@ -223,8 +249,13 @@ def books(scene: Scene, load: Workload, *, seed: int, brokers: int, seconds: flo
         duplicates_by_audit=audit["duplicates"],
         missing_by_audit=audit["missing"],
         blamed=sum(map(_is_blamed, (*outputs, *dead_letters))),
+        settling=None if people is None else settling_books(people),
         seconds=round(seconds, 1),
     )
+
+
+def _is_by_a_person(record: ConsumerRecord[bytes, bytes]) -> bool:
+    return "settled" in json.loads(record.value or b"")
 
 
 def _is_blamed(record: ConsumerRecord[bytes, bytes]) -> bool:
@@ -239,11 +270,16 @@ def main() -> None:
     parser.add_argument("--tickets", type=int, default=20_000)
     parser.add_argument("--brokers", type=int, choices=(1, 3), default=1)
     parser.add_argument("--network", action="store_true", help="through a network that fails")
+    parser.add_argument("--settle", type=float, default=0.0, help="the share of review that people settle")
     options = parser.parse_args()
     # A producer that lives through a broker's death has much to say about it.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     report = run(
-        seed=options.seed, tickets=options.tickets, brokers=options.brokers, has_network=options.network
+        seed=options.seed,
+        tickets=options.tickets,
+        brokers=options.brokers,
+        has_network=options.network,
+        settled_share=options.settle,
     )
     print(json.dumps(asdict(report)))
     sys.exit(0 if report.is_clean else 1)

@@ -34,6 +34,22 @@ def test_a_network_that_holds_cuts_and_delays_repeats_nothing_and_loses_nothing(
     assert report.is_clean, report
 
 
+@pytest.mark.parametrize(
+    ("seed", "has_network"), [(1, False), (2, False), (3, False), (4, True), (5, True), (6, True)]
+)
+def test_a_storm_while_people_settle_gives_each_settled_ticket_one_effect(
+    seed: int, has_network: bool
+) -> None:
+    report = run(seed=seed, tickets=20_000, brokers=1, has_network=has_network, settled_share=0.1)
+
+    print(json.dumps(asdict(report)))
+    assert report.settling is not None
+    assert sum(report.faults.values()) >= 30
+    assert report.settling.tickets >= 800
+    assert min(report.settling.already_settled, report.settling.replayed, report.settling.void) >= 20
+    assert report.is_clean, report
+
+
 def test_a_storm_over_the_funnel_through_such_a_network_makes_no_transfer_twice() -> None:
     report = run_payments(seed=1, cases=1_000, has_network=True)
 

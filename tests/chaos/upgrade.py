@@ -171,8 +171,8 @@ def run(*, seed: int, tickets: int) -> Report:
         for version in (here, before, here):
             fleet.replace_all(version)
         sending.result(timeout=300)
-        settle(scene, load)
-        return books(scene, load, seed=seed, brokers=1, seconds=time.monotonic() - started)
+        settle(scene)
+        return books(scene, load, None, seed=seed, brokers=1, seconds=time.monotonic() - started)
 
 
 def main() -> None:
