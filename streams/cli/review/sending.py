@@ -19,6 +19,7 @@ from ticketgate.streams.config.settings import Settings
 if TYPE_CHECKING:
     from ticketgate.codecs.records.identity import Coordinate
     from ticketgate.codecs.records.settlement import Settlement
+    from ticketgate.streams.operations.review.said_before import Row
 
 # A worker takes a settlement in well under a second; one that just starts, in some.
 WAIT_S = 15.0
@@ -56,20 +57,20 @@ def send_and_wait(settings: Settings, settlement: Settlement) -> dict[str, Any]:
 def wait(settings: Settings, settlement: Settlement, at: Coordinate) -> dict[str, Any]:
     """What became of a settlement that lies there, once `settled` says so; `not_taken_yet` if it does not in time. Of
     one that came behind an earlier one that says the same: what became of that."""
-    from ticketgate.streams.operations.review.said_before import owner_of, told_the_same
+    from ticketgate.streams.operations.review.said_before import owner_of
 
     end = time.monotonic() + WAIT_S
     with if_interrupted(SENT):
         while time.monotonic() < end:
             with fed_view(settings) as view:
                 rows = view.settlements(key=settlement.key)
-            told = next((each for each in rows if each["coordinate"] == str(at) and each["outcome"]), None)
+            told: Row | None = next(
+                (each for each in rows if each["coordinate"] == str(at) and each["outcome"]), None
+            )
             owner = owner_of(settlement.review, rows)
-            if told is not None and told["outcome"] == "already_settled" and owner is not None:
-                said = {"by": settlement.by, "action": settlement.action, "labels": settlement.labels}
-                if told_the_same(owner, **said):
-                    say("an earlier settlement of yours that says the same was before it: that one counts")
-                    told = owner
+            if told is not None and told["outcome"] == "already_settled" and _is_own(owner, settlement):
+                say("an earlier settlement of yours that says the same was before it: that one counts")
+                told = owner
             if told is not None:
                 return outcome_of(told)
             time.sleep(LOOK_EVERY_S)
@@ -77,6 +78,15 @@ def wait(settings: Settings, settlement: Settlement, at: Coordinate) -> dict[str
     return {"settlement": settlement.id, "outcome": "not_taken_yet", "code": "", "reasons": []}
 
 
-def outcome_of(row: Any) -> dict[str, Any]:
+def _is_own(owner: Row | None, settlement: Settlement) -> bool:
+    """Whether what settled the ticket is the same person's, and says the same."""
+    from ticketgate.streams.operations.review.said_before import told_the_same
+
+    return owner is not None and told_the_same(
+        owner, by=settlement.by, action=str(settlement.action), labels=settlement.labels
+    )
+
+
+def outcome_of(row: Row) -> dict[str, Any]:
     """What a row of the view says became of a settlement."""
     return {"settlement": row["id"], **{name: row[name] for name in ("outcome", "code", "reasons")}}
