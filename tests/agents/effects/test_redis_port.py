@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 from redis.asyncio import Redis
+from ticketgate.agents.effects.adapters.memory_ledger import LedgerInMemory
 from ticketgate.agents.effects.adapters.redis import RedisPort
-from ticketgate.agents.effects.ledger import Command
+from ticketgate.agents.effects.executor import Executor
+from ticketgate.agents.effects.ledger import Command, Entry
 from ticketgate.agents.effects.port import (
     LATEST_START_S,
     CannotRead,
@@ -20,9 +22,13 @@ from ticketgate.agents.effects.port import (
     Refused,
     TimedOut,
 )
+from ticketgate.agents.effects.states import States
+from ticketgate.codecs.records.receipt import EffectState
 from ticketgate.store.keys import Keys
 from ticketgate.streams.parts.ports import free_port
 from ticketgate.streams.parts.valkey import Valkey
+
+from ...support.effects import LANE, Clock, order, said
 
 pytestmark = pytest.mark.redis
 COMMAND = Command("pay", {"amount_gbp": "600.00", "note": "é"}, "k1")
@@ -103,3 +109,27 @@ def test_a_configuration_that_cannot_work_is_refused_at_once() -> None:
         RedisPort(url="redis://127.0.0.1:1/0", prefix="")
     with pytest.raises(ValueError, match="timeout_s"):
         RedisPort(url="redis://127.0.0.1:1/0", prefix="x", timeout_s=0)
+
+
+@pytest.mark.xfail(strict=True, reason="the adapter knows one status alone")
+@pytest.mark.parametrize(
+    "states",
+    [
+        States(done=("refunded",), undone=("reversed",), field="stage"),
+        States(done=("done", "archived"), pending=("queued",)),
+    ],
+)
+async def test_what_is_written_is_done_as_its_tool_declares(
+    server: Valkey, keys: Keys, states: States
+) -> None:
+    port = RedisPort(url=server.url, prefix=keys.prefix, states={"pay": states})  # type: ignore[call-arg]
+    executor = Executor(LedgerInMemory(clock=Clock()), {"bank": port}, states={"pay": states}, clock=Clock())
+
+    (prepared,) = await executor.prepare([order()], token=LANE, claimed=1)
+    assert isinstance(prepared, Entry)
+    entry = await executor.carry_out(prepared, token=LANE)
+
+    assert said(entry) == (EffectState.COMMITTED, "postcondition", ())
+    assert entry.observed is not None
+    assert entry.observed[states.field] == states.done[0]
+    await port.close()
