@@ -38,7 +38,7 @@ from ticketgate.agents.effects.rules import (
     may_resend,
     refused,
 )
-from ticketgate.agents.effects.states import States
+from ticketgate.agents.effects.states import NO_STATES, States
 from ticketgate.codecs.records.receipt import EffectReceipt, EffectState, EffectStatus
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ READ_BACK_ABSENT_S: Final = 60.0
 # Others may move an entry while it is read back; each time one of them has got further.
 MOST_LOOKS: Final = 4
 
-NO_STATES: Final[Mapping[str, States]] = {}
 
 # Known from the provider itself, and not from a person's word.
 _VERIFIED: Final = (EffectStatus.CREATED, EffectStatus.REPLAYED, EffectStatus.VERIFIED_BY_READBACK)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import ConfigDict, Field
 from ticketgate.codecs.values.malformed import shorten
@@ -50,3 +50,7 @@ class States:
         """Values that are declared in more than one way."""
         every = (*self.done, *self.pending, *self.undone)
         yield from dict.fromkeys(value for value in every if every.count(value) > 1)
+
+
+NO_STATES: Final[Mapping[str, States]] = {}
+"""By tool, for tools of which nobody declared any."""

@@ -22,16 +22,25 @@ def named(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's content. Raises `CommandError`."""
+    """A file's content, unpacked if it is a gzip. Raises `CommandError`."""
     from ticketgate.codecs.files.reading import read_file
     from ticketgate.codecs.values.limits import MAX_FILE_BYTES
+    from ticketgate.streams.cli.packed import GZIP_MAGIC, InputFault, other_packing, unpack
 
     with told():
         if str(path) != "-":
-            return read_file(path, kind="file", remedy="name a readable file, or - for stdin")
-        content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+            content = read_file(path, kind="file", remedy="name a readable file, or - for stdin")
+        else:
+            content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise CommandError(f"standard input: more than the {MAX_FILE_BYTES} bytes that are read; give less")
+    if what := other_packing(content):
+        raise CommandError(f"{named(path)}: this is {what}")
+    if content.startswith(GZIP_MAGIC):
+        try:
+            return unpack(content)
+        except InputFault as err:
+            raise CommandError(f"{named(path)}: {err}") from err
     return content
 
 

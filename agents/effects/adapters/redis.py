@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import cast
 
@@ -29,6 +30,7 @@ from ticketgate.agents.effects.port import (
     Refused,
     TimedOut,
 )
+from ticketgate.agents.effects.states import NO_STATES, States
 from ticketgate.codecs.values.limits import MAX_DEPTH
 from ticketgate.codecs.values.strict import JsonValue, decode, encode, is_within_depth
 from ticketgate.store.connect import connect
@@ -45,12 +47,17 @@ return redis.call('HGET', hash, effect_key)
     arguments=["effect_key", "effect"],
 )
 MAX_EFFECT_BYTES = 2**20
+# Of a tool whose states nobody declares, whatever has its content stands.
+_UNDECLARED = States(done=("committed",))
 
 
 class RedisPort:
-    """A hash of effects. Raises ValueError if `url` is no URL of a Redis or `prefix` is empty."""
+    """A hash of effects. states: by tool, which of its states stand; what is written stands, and says so by the first
+    of those that are done. Raises ValueError if `url` is no URL of a Redis or `prefix` is empty."""
 
-    def __init__(self, *, url: str, prefix: str, timeout_s: float = 5.0) -> None:
+    def __init__(
+        self, *, url: str, prefix: str, timeout_s: float = 5.0, states: Mapping[str, States] = NO_STATES
+    ) -> None:
         if not prefix:
             raise ValueError("prefix is empty; name what the hash's name begins with, such as 'payments:'")
         if not timeout_s > 0:
@@ -58,6 +65,7 @@ class RedisPort:
         self._redis = connect(url, timeout=timedelta(seconds=timeout_s))
         self._name = f"{prefix}effects"
         self._timeout_s = timeout_s
+        self._states = states
 
     @property
     def is_idempotent_by_key(self) -> bool:
@@ -72,7 +80,7 @@ class RedisPort:
     async def prepare(self, command: Command) -> Prepared | Refused:
         """Whether the effect can be written as JSON."""
         try:
-            written = encode(_value(command, provider_id=""))
+            written = encode(self._value(command, provider_id=""))
         except ValueError as err:
             return Refused(f"the arguments cannot be written: {err}")
         if len(written) > MAX_EFFECT_BYTES:
@@ -85,7 +93,7 @@ class RedisPort:
         """Write the effect unless one stands under its key."""
         command = prepared.command
         mine = uuid.uuid4().hex
-        value = encode(_value(command, provider_id=mine))
+        value = encode(self._value(command, provider_id=mine))
         try:
             # Connecting and answering each have that long; the settle time counts on both together.
             async with asyncio.timeout(self._timeout_s):
@@ -115,19 +123,15 @@ class RedisPort:
         """Close the connections."""
         await self._redis.aclose()
 
-
-WRITTEN = "committed"
-"""The status of an effect that nothing but this adapter has touched."""
-
-
-def _value(command: Command, *, provider_id: str) -> dict[str, JsonValue]:
-    return {
-        "id": provider_id,
-        "tool": command.tool,
-        "content": command.content,
-        # What was written stands; an application that undoes it, or takes its time, says so in its place.
-        "state": {"status": WRITTEN, **command.arguments},
-    }
+    def _value(self, command: Command, *, provider_id: str) -> dict[str, JsonValue]:
+        states = self._states.get(command.tool, _UNDECLARED)
+        return {
+            "id": provider_id,
+            "tool": command.tool,
+            "content": command.content,
+            # An application that undoes it, or takes its time, says so in its place.
+            "state": {states.field: states.done[0], **command.arguments},
+        }
 
 
 def _read(found: bytes) -> tuple[str, str, dict[str, JsonValue]] | None:

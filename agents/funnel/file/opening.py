@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ticketgate.agents.effects.port import EffectPort
+from ticketgate.agents.effects.states import States
 from ticketgate.agents.funnel.file.funnel_specs import (
     FunnelFile,
     FunnelFileError,
@@ -91,7 +92,7 @@ def open_providers(file: FunnelFile) -> OpenProviders:
     ports: dict[str, EffectPort] = {}
     for name, spec in file.providers.items():
         with _refusing(file, f"providers.{name}"):
-            ports[name] = _port(spec)
+            ports[name] = _port(spec, file.states)
     return OpenProviders(ports)
 
 
@@ -177,11 +178,11 @@ def _records(file: FunnelFile, spec: SignedLookup, now: Clock) -> SignedRecords:
     )
 
 
-def _port(spec: HttpProvider | RedisProvider) -> EffectPort:
+def _port(spec: HttpProvider | RedisProvider, states: Mapping[str, States]) -> EffectPort:
     if isinstance(spec, RedisProvider):
         from ticketgate.agents.effects.adapters.redis import RedisPort
 
-        return RedisPort(url=_redis_url(spec), prefix=spec.prefix, timeout_s=spec.timeout_s)
+        return RedisPort(url=_redis_url(spec), prefix=spec.prefix, timeout_s=spec.timeout_s, states=states)
     from ticketgate.agents.effects.adapters.http import HttpPort
 
     return HttpPort(

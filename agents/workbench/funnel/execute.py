@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ticketgate.agents.effects.adapters.memory_ledger import LedgerInMemory, Used
-from ticketgate.agents.effects.executor import NO_STATES, Executor, receipt_of
+from ticketgate.agents.effects.executor import Executor, receipt_of
 from ticketgate.agents.effects.ledger import Collided, Command, Entry, Order, Settlement
 from ticketgate.agents.effects.port import EffectPort
 from ticketgate.agents.effects.reconcile import Reconciler
 from ticketgate.agents.effects.rules import COLLISION, NO_ANSWER, confirmation_spent
-from ticketgate.agents.effects.states import States
+from ticketgate.agents.effects.states import NO_STATES, States
 from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Verdict
 

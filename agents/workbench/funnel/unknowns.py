@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ticketgate.agents.effects.adapters.memory_ledger import LedgerInMemory
-from ticketgate.agents.effects.executor import NO_STATES, READ_BACK_FIRST_S, Executor
+from ticketgate.agents.effects.executor import READ_BACK_FIRST_S, Executor
 from ticketgate.agents.effects.ledger import Collided, Entry, Moved, Order, Settlement
 from ticketgate.agents.effects.port import EffectPort
 from ticketgate.agents.effects.reconcile import Reconciler
-from ticketgate.agents.effects.states import States
+from ticketgate.agents.effects.states import NO_STATES, States
 from ticketgate.agents.workbench.funnel.watch import Trace
 from ticketgate.codecs.records.receipt import EffectReceipt, EffectState
 from ticketgate.codecs.verdict import Verdict

@@ -15,9 +15,10 @@ from ticketgate.agents.plural import counted
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_UNREACHABLE
 from ticketgate.streams.cli.files import named
-from ticketgate.streams.cli.lines import BadLine, packed
+from ticketgate.streams.cli.lines import BadLine
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, progress, quiet_libraries, say
+from ticketgate.streams.cli.packed import unreadable
 from ticketgate.streams.cli.records.csv_rows import DELIMITERS
 from ticketgate.streams.cli.records.interrupting import Interrupted, interruptible, run_until_signal
 from ticketgate.streams.cli.records.sources import Source, is_table, table_source
@@ -94,7 +95,7 @@ def command(
     as_json: bool,
     settings: Settings,
 ) -> int:
-    """Send the records in FILE, JSON lines or a table (- for standard input).
+    """Send the records in FILE, JSON lines or a table, packed by gzip or not (- for standard input).
 
     A line is a ticket, sent as it stands with its id as the key (to the topic of proposals: a proposal, with its
     case_id), or an envelope as `consume` prints it: an object
@@ -143,7 +144,7 @@ def command(
                 f"cannot read {file}: {err.strerror or err}; name a readable file, or - for stdin"
             ) from err
         except BadLine as err:
-            before = f"sent before it: {counted(sending.sent, 'record')}"
+            before = f"sent before it: {counted(sending.sent, 'record')}; go on with --from-line {sending.next_line}"
             sent = before if source.is_stream else "nothing was sent"
             raise CommandError(f"{named(file)}:{err}; {sent}") from err
         except Interrupted as err:
@@ -160,7 +161,7 @@ def _record(
     if raw:
         return Record(key=None, value=line)
     if number == 1:
-        if what := packed(line):
+        if what := unreadable(line):
             raise BadLine(f"1: this is {what}")
         line = line.removeprefix(_BYTE_ORDER_MARK)
     if not line.strip():

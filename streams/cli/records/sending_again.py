@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
@@ -14,8 +15,10 @@ from typing import Any
 from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_BAD_INPUT, EXIT_FINDINGS, EXIT_UNREACHABLE
 from ticketgate.streams.cli.files import named
-from ticketgate.streams.cli.lines import is_stream, read_lines, stream_lines
+from ticketgate.streams.cli.lines import BadLine
 from ticketgate.streams.cli.output import print_json, print_table, say
+from ticketgate.streams.cli.packed import unreadable
+from ticketgate.streams.cli.records.sources import Source
 from ticketgate.streams.cli.unreadable import Gaps
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.usage import CommandError
@@ -179,12 +182,16 @@ async def _from_file(file: Path) -> list[Record]:
     """All of it, before anything is sent: a file with a wrong line sends nothing. Raises `CommandError`."""
     records: list[Record] = []
     try:
-        lines = [line async for line in stream_lines(file)] if is_stream(file) else list(read_lines(file))
+        lines = [line async for line in Source(file, 1).coming(asyncio.Event())]
+    except BadLine as err:
+        raise CommandError(f"{named(file)}:{err}; nothing was sent") from err
     except OSError as err:
         raise CommandError(
             f"cannot read {file}: {err.strerror or err}; name a readable file, or - for stdin"
         ) from err
     for number, line in lines:
+        if number == 1 and (what := unreadable(line)):
+            raise CommandError(f"{named(file)}:1: this is {what}; nothing was sent")
         if not line.strip():
             continue
         try:

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ticketgate.streams.cli.files import named
-from ticketgate.streams.cli.lines import Line, is_stream, read_lines, stream_lines
+from ticketgate.streams.cli.lines import BadLine, Line, is_stream, read_lines, stream_lines
 from ticketgate.streams.cli.output import say
+from ticketgate.streams.cli.packed import GZIP_MAGIC, InputFault, Unpacked
 from ticketgate.streams.cli.records.csv_rows import Table, open_table, read_rows
 from ticketgate.streams.config.usage import CommandError
 
@@ -80,15 +81,17 @@ def table_source(
     encoding: str | None,
     delimiter: str | None,
 ) -> Iterator[TableSource]:
-    """The rows of a table; one from a stream is kept in a file first, for it is read through before anything is sent.
+    """The rows of a table; one from a stream is kept in a file first, for it is read through before anything is sent,
+    and so is what a gzip unpacks to.
 
-    Says on stderr how a table is read whose encoding was guessed. Raises `CommandError` and OSError.
+    Says on stderr how a table is read whose encoding was guessed. Raises `CommandError`, `BadLine` and OSError.
     """
     with tempfile.TemporaryDirectory(prefix="ticketgate-") as folder:
         path = file
         if is_stream(file):
             path = Path(folder) / "table"
             _keep(file, path)
+        path = _unpacked(path, Path(folder) / "unpacked")
         table = open_table(
             path,
             name=named(file),
@@ -119,9 +122,25 @@ def _keep(stream: Path, path: Path) -> None:
             os.close(source)
 
 
+def _unpacked(path: Path, to: Path) -> Path:
+    """The file that holds the table: `to`, if `path` is a gzip. Raises `BadLine` and OSError."""
+    with path.open("rb") as file:
+        if not file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
+            return path
+        unpacked = Unpacked(file)
+        with to.open("wb") as kept:
+            try:
+                while part := unpacked.some(_CHUNK_BYTES):
+                    kept.write(part)
+            except InputFault as err:
+                raise BadLine(f"1: {err}") from err
+    return to
+
+
 def is_table(file: Path, *, id_column: str | None, state_columns: Sequence[str], raw: bool) -> bool:
     """Whether the options, or the file's name, say that it is a table. Raises `CommandError`."""
-    found = id_column is not None or bool(state_columns) or file.suffix.lower() in TABLE_SUFFIXES
+    name = file.name.lower().removesuffix(".gz")
+    found = id_column is not None or bool(state_columns) or name.endswith(TABLE_SUFFIXES)
     if found and raw:
         raise CommandError("--raw sends lines as they are, and a table has rows; leave --raw out")
     return found

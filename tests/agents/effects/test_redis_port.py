@@ -111,7 +111,6 @@ def test_a_configuration_that_cannot_work_is_refused_at_once() -> None:
         RedisPort(url="redis://127.0.0.1:1/0", prefix="x", timeout_s=0)
 
 
-@pytest.mark.xfail(strict=True, reason="the adapter knows one status alone")
 @pytest.mark.parametrize(
     "states",
     [
@@ -122,7 +121,7 @@ def test_a_configuration_that_cannot_work_is_refused_at_once() -> None:
 async def test_what_is_written_is_done_as_its_tool_declares(
     server: Valkey, keys: Keys, states: States
 ) -> None:
-    port = RedisPort(url=server.url, prefix=keys.prefix, states={"pay": states})  # type: ignore[call-arg]
+    port = RedisPort(url=server.url, prefix=keys.prefix, states={"pay": states})
     executor = Executor(LedgerInMemory(clock=Clock()), {"bank": port}, states={"pay": states}, clock=Clock())
 
     (prepared,) = await executor.prepare([order()], token=LANE, claimed=1)

@@ -85,6 +85,8 @@ async def test_what_is_declared_is_what_is_opened(tmp_path: Path) -> None:
     await providers.close()
     assert isinstance(bank, HttpPort)
     assert isinstance(done, RedisPort)
+    assert done._states == file.states
+    assert set(file.states) == {"schedule_transfer"}
     assert bank.is_idempotent_by_key
     # A request may leave so late, and take effect until its time is over.
     assert bank.settle_s == LATEST_START_S + 10 + 30

@@ -139,7 +139,7 @@ def test_from_line_counts_the_lines_of_standard_input_too(tickets: str, ticketga
 @pytest.mark.parametrize(
     ("magic", "named"),
     [
-        (b"\x1f\x8b\x08\x00", "gunzip"),
+        (b"\xfd7zXZ\x00", "xz"),
         (b"\x28\xb5\x2f\xfd\x00", "zstd"),
         (b"BZh91AY", "bunzip2"),
         (b"PK\x03\x04", "CSV"),
