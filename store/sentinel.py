@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from redis.asyncio import Redis
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
@@ -20,6 +20,16 @@ from redis.exceptions import RedisError
 
 SCHEMES = ("redis+sentinel", "rediss+sentinel")
 _PORT = 26379
+
+
+def split_url(url: str) -> SplitResult:
+    """As urlsplit, for a list of Sentinels too: some Pythons refuse brackets that do not stand around one whole host.
+    Raises ValueError."""
+    scheme, _, rest = url.partition("://")
+    if scheme not in SCHEMES:
+        return urlsplit(url)
+    hosts, _, _ = rest.replace("?", "/", 1).replace("#", "/", 1).partition("/")
+    return urlsplit(f"{scheme}://hosts{rest[len(hosts) :]}")._replace(netloc=hosts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +48,7 @@ class SentinelUrl:
     @classmethod
     def parse(cls, url: str) -> SentinelUrl | None:
         """None for a URL of another scheme. Raises ValueError."""
-        parts = urlsplit(url)
+        parts = split_url(url)
         if parts.scheme not in SCHEMES:
             return None
         user, _, hosts = parts.netloc.rpartition("@")

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 Path = tuple[str | int, ...]
 
-_BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
+_BLANK = re.compile(r"(?>(?:[ \t\r\n]++|#[^\n]*+)*)")
 _INLINE_BLANK = re.compile(r"[ \t]*")
 # The longest forms first: ''' would otherwise read as an empty '' and a stray quote.
 STRING = re.compile(
-    r'"""(?:[^"\\]++|\\.|"(?!""))*+"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:\'{0,2})|"(?:[^"\\\n]++|\\.)*+"|\'[^\'\n]*+\'',
+    r'"""(?>(?:[^"\\]++|\\.|"(?!""))*)"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:\'{0,2})|"(?>(?:[^"\\\n]++|\\.)*)"|\'[^\'\n]*+\'',
     re.DOTALL,
 )
 MOST_PLACES_ANYWAY = 4096

@@ -19,13 +19,13 @@ from ticketgate.codecs.verdict import Stage
 
 __all__ = ["explain"]
 
-# The quantifiers are possessive (++, *+, ?+): without them a failed match would be tried again from every
-# length, and one long broken string would cost the square of its length.
+# The quantifiers are possessive (++, *+), the groups atomic: without that a failed match would be tried again from
+# every length, and one long broken string would cost the square of its length.
 _SPACE = re.compile(r"[ \t\n\r]*+")
-_INSIDE_STRING = r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
+_INSIDE_STRING = r'(?>(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)'
 _STRING = re.compile(f'"{_INSIDE_STRING}"')
 _STRING_START = re.compile(f'"{_INSIDE_STRING}')
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?+([eE][+-]?[0-9]++)?+")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?>(\.[0-9]++)?)(?>([eE][+-]?[0-9]++)?)")
 _RUNS_ON_AS_NUMBER = re.compile(r"[0-9.eE+-]")
 _WORD = re.compile(r"-?[A-Za-z_][A-Za-z0-9_]*+")
 _WHOLE_DIGITS = re.compile(r"-?([0-9]++)")

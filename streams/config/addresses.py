@@ -106,8 +106,10 @@ def _redis_parts(url: str) -> SplitResult:
     scheme = url.partition("://")[0] if "://" in url else ""
     if scheme not in (*_PLAIN_SCHEMES, *_SENTINEL_SCHEMES, "unix"):
         raise ValueError("must begin with redis://, rediss://, unix:// or redis+sentinel://")
+    from ticketgate.store.sentinel import split_url
+
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
     except ValueError as err:
         raise ValueError("is no URL; write what is special in a password as %40 for @, %2F for /") from err
     # An unescaped / ? or # in a password ends the host's part before the host: the client would go to 127.0.0.1.

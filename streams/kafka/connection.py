@@ -68,6 +68,8 @@ def _tls(settings: KafkaSettings) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=ca)
     except ssl.SSLError as err:
         raise _wrong("kafka_ca", f"no certificate in {settings.kafka_ca}", "name a PEM file of CAs") from err
+    # What the system's own configuration allows differs; TLS 1.0 and 1.1 are broken.
+    context.minimum_version = max(context.minimum_version, ssl.TLSVersion.TLSv1_2)
     if settings.kafka_certificate is not None and settings.kafka_key is not None:
         _load_certificate(context, settings, settings.kafka_certificate, settings.kafka_key)
     return context

@@ -15,11 +15,9 @@ from ticketgate.streams.config.settings import load_settings
 from ticketgate.streams.kafka.connection import connection_of
 
 ROOT = Path(__file__).resolve().parents[2]
-not_yet = pytest.mark.xfail(strict=True, reason="some Pythons read it otherwise")
 URL = "redis+sentinel://u:p@a,[::1]:3/claims/7"
 
 
-@not_yet
 def test_no_pattern_repeats_a_group_possessively() -> None:
     """Up to Python 3.11.2 such a group may match too little (CPython's gh-100061); an atomic group does not."""
     found = [
@@ -40,7 +38,6 @@ def _of_later_pythons(url: str) -> object:
     return parts
 
 
-@not_yet
 def test_a_list_of_sentinels_is_read_by_pythons_that_know_one_host_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -56,7 +53,6 @@ def test_a_list_of_sentinels_is_read_by_pythons_that_know_one_host_alone(
     assert "p@" not in hide_secrets(URL)
 
 
-@not_yet
 def test_the_least_tls_is_ours_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
     made = ssl.create_default_context
 
