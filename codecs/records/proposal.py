@@ -21,7 +21,13 @@ from ticketgate.codecs.records.signed import (
     read_signed,
 )
 from ticketgate.codecs.values.malformed import Malformed, wrong_kind
-from ticketgate.codecs.values.shape import FORBID_UNKNOWN, IGNORE_UNKNOWN, few_unknown, wrong_fields
+from ticketgate.codecs.values.shape import (
+    FORBID_UNKNOWN,
+    IGNORE_UNKNOWN,
+    few_unknown,
+    without_nulls,
+    wrong_fields,
+)
 from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, decode
 from ticketgate.codecs.values.versions import Versions
 from ticketgate.codecs.verdict import Stage
@@ -140,6 +146,7 @@ _HINTS = {
 }
 
 
+_OPTIONAL = ("schema", "tenant", "model", "signed")
 _INNER = {"model": ("id", "version"), "signed": ("authority", "world")}
 
 
@@ -157,6 +164,7 @@ def _signed_check() -> TypeAdapter[WrittenSignedDocument]:
 def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
     faults: list[Malformed] = []
     checked: _OuterDocument | None = None
+    record = _without_nulls(record)
     try:
         checked = _proposal_check().validate_python(_few_unknown(record))
     except ValidationError as err:
@@ -175,6 +183,14 @@ def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
         model=read_model(checked["model"]) if "model" in checked else None,
         signed=read_signed(checked.get("signed", {})),
     )
+
+
+def _without_nulls(record: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    found = without_nulls(record, _OPTIONAL)
+    for name, known in _INNER.items():
+        if isinstance(value := found.get(name), dict) and None in value.values():
+            found[name] = without_nulls(value, {*known} - {"id"})
+    return found
 
 
 def _few_unknown(record: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:

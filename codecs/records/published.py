@@ -40,6 +40,8 @@ _DOCUMENTS: dict[str, Any] = {
     SETTLEMENT_SCHEMA: SettlementDocument,
     SETTLED_SCHEMA: SettledDocument,
 }
+# What users write; what we write is written without null.
+_SENT_BY_OTHERS = (TicketDocument, ProposalDocument)
 
 
 class _Plain(GenerateJsonSchema):
@@ -56,11 +58,31 @@ def schema_files() -> dict[str, bytes]:
 
 def json_schema(document: Any) -> bytes:
     """The JSON Schema of a pydantic document, indented, with a newline at its end."""
+    schema = TypeAdapter(document).json_schema(schema_generator=_Plain)
+    if document in _SENT_BY_OTHERS:
+        for shape in (schema, *schema.get("$defs", {}).values()):
+            _take_null(shape)
     return orjson.dumps(
-        {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-        | TypeAdapter(document).json_schema(schema_generator=_Plain),
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema,
         option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
     )
+
+
+def _take_null(shape: dict[str, Any]) -> None:
+    """Let an object's fields that may be left out be null too, and so what a table binds: their readers drop it."""
+    for name, field in shape.get("properties", {}).items():
+        if name in shape.get("required", ()):
+            continue
+        if isinstance(entries := field.get("additionalProperties"), dict):
+            field["additionalProperties"] = _or_null(entries)
+        shape["properties"][name] = _or_null(field)
+
+
+def _or_null(field: dict[str, Any]) -> dict[str, Any]:
+    told = {"description": field["description"]} if "description" in field else {}
+    plain = {name: each for name, each in field.items() if name != "description"}
+    branches = plain["anyOf"] if set(plain) == {"anyOf"} else [plain]
+    return {"anyOf": [*branches, {"type": "null"}], **told}
 
 
 def write_schemas(folder: Path) -> None:

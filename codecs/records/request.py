@@ -12,7 +12,13 @@ from typing import Annotated, NotRequired
 
 from pydantic import FailFast, Field, TypeAdapter, ValidationError, with_config
 from ticketgate.codecs.values.malformed import Malformed, first_few, quote, wrong_kind
-from ticketgate.codecs.values.shape import FORBID_UNKNOWN, IGNORE_UNKNOWN, few_unknown, wrong_fields
+from ticketgate.codecs.values.shape import (
+    FORBID_UNKNOWN,
+    IGNORE_UNKNOWN,
+    few_unknown,
+    without_nulls,
+    wrong_fields,
+)
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.verdict import Stage
 from typing_extensions import TypedDict
@@ -119,6 +125,10 @@ _HINTS = {
 }
 
 
+_OPTIONAL = _HINTS.keys() - {"operation", "actor_id"}
+_TABLES = ("values", "conditions", "control")
+
+
 @cache
 def _check() -> TypeAdapter[RequestDocument]:
     """Built at first use, as `codecs.ticket` says."""
@@ -131,6 +141,7 @@ def read_request(value: JsonValue) -> Request | Malformed:
         return Malformed(
             Stage.SCHEMA, "not_an_object", f"a request is a JSON object, not {wrong_kind(value)}"
         )
+    value = _without_nulls(value)
     try:
         checked = _check().validate_python(few_unknown(value, _HINTS))
     except ValidationError as err:
@@ -149,6 +160,15 @@ def read_request(value: JsonValue) -> Request | Malformed:
             f"bound in more than one of values, conditions and control: {', '.join(first_few(map(quote, twice)))}",
         )
     return read_written_request(checked)
+
+
+def _without_nulls(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The request without what is null, in its tables too: a form binds nothing to a field that nobody filled in."""
+    found = without_nulls(value, _OPTIONAL)
+    for name in _TABLES:
+        if isinstance(table := found.get(name), dict) and None in table.values():
+            found[name] = without_nulls(table)
+    return found
 
 
 def read_written_request(checked: _RequestFields) -> Request:

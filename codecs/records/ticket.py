@@ -17,7 +17,7 @@ from pydantic import (
     with_config,
 )
 from ticketgate.codecs.values.malformed import Malformed, wrong_kind
-from ticketgate.codecs.values.shape import few_unknown, wrong_fields
+from ticketgate.codecs.values.shape import few_unknown, without_nulls, wrong_fields
 from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, decode
 from ticketgate.codecs.values.times import require_rfc3339
 from ticketgate.codecs.values.versions import Versions
@@ -59,7 +59,7 @@ class Ticket:
 
 @with_config(ConfigDict(extra="forbid", strict=True, title="ticket/1"))
 class TicketDocument(TypedDict):
-    """A ticket on the wire. A field that is not required may be left out, but not be null."""
+    """A ticket on the wire. A field that is not required may be left out or null, which says the same."""
 
     id: Annotated[str, Field(min_length=1, max_length=256, description="unique within a tenant")]
     state: Annotated[str | dict[str, Any] | list[Any], Field(description="what the model reads")]
@@ -95,7 +95,12 @@ _HINTS = {
 }
 
 
+_OPTIONAL = _HINTS.keys() - {"id", "state"}
+
+
 def _read_version_1(record: dict[str, JsonValue]) -> Ticket | Malformed:
+    if None in record.values():
+        record = without_nulls(record, _OPTIONAL)
     try:
         checked = _check().validate_python(few_unknown(record, _HINTS))
     except ValidationError as err:
@@ -118,7 +123,8 @@ TICKET_SCHEMA = _VERSIONS.current
 def read_ticket(value: JsonValue) -> Ticket | Malformed:
     """The ticket that a decoded value is, or a reason at stage `schema` that names every wrong field at once.
 
-    A ticket without `schema` is read as the newest version. A field that is null is wrong, not absent.
+    A ticket without `schema` is read as the newest version. Null is absence where a field may be absent, and wrong
+    where it must stand.
     """
     if not isinstance(value, dict):
         return Malformed(Stage.SCHEMA, "not_an_object", f"a ticket is a JSON object, not {wrong_kind(value)}")

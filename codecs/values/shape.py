@@ -15,7 +15,14 @@ from ticketgate.codecs.values.malformed import Malformed, quote, wrong_kind
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.verdict import Stage
 
-__all__ = ["FORBID_UNKNOWN", "IGNORE_UNKNOWN", "few_unknown", "read_written", "wrong_fields"]
+__all__ = [
+    "FORBID_UNKNOWN",
+    "IGNORE_UNKNOWN",
+    "few_unknown",
+    "read_written",
+    "without_nulls",
+    "wrong_fields",
+]
 
 Document = TypeVar("Document")
 Record = TypeVar("Record")
@@ -43,6 +50,17 @@ def few_unknown(record: Mapping[str, JsonValue], known: Container[str]) -> Mappi
         return record
     kept = set(unknown[:MOST_UNKNOWN])
     return {name: value for name, value in record.items() if name in known or name in kept}
+
+
+def without_nulls(
+    record: Mapping[str, JsonValue], optional: Container[str] | None = None
+) -> dict[str, JsonValue]:
+    """`record` without what is null and may be left out, which says the same. optional: what may; None: all."""
+    return {
+        name: value
+        for name, value in record.items()
+        if value is not None or (optional is not None and name not in optional)
+    }
 
 
 def read_written(

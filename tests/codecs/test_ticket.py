@@ -61,8 +61,9 @@ def test_what_is_not_an_object_is_no_ticket(value: Any) -> None:
         ({"state": None}, "null_field", '"state" must be text, an object or an array, not null'),
         ({"state": 5}, "wrong_type", '"state" must be text, an object or an array, not the number 5'),
         ({"state": False}, "wrong_type", '"state" must be text, an object or an array, not false'),
-        ({"tenant": None}, "null_field", '"tenant" must be text, not null'),
-        ({"schema": None}, "null_field", '"schema" must be "ticket/1" where it stands, not null'),
+        ({"id": None}, "null_field", '"id" must be text of 1 to 256 characters, not null'),
+        ({"tenant": 7}, "wrong_type", '"tenant" must be text, not the number 7'),
+        ({"schema": 1}, "wrong_value", '"schema" must be "ticket/1" where it stands, not the number 1'),
         ({"schema": "ticket/2"}, "unknown_schema", 'unknown schema "ticket/2"; this worker reads "ticket/1"'),
         (
             {"idempotency_key": "short"},
@@ -93,7 +94,7 @@ def test_missing_fields_are_named() -> None:
 
 def test_every_wrong_field_is_named_at_once_known_ones_first() -> None:
     result = refusal(
-        zeta=1, attributes=None, idempotency_key=12345678, id=None, alpha=2, received_at=0, tenant=[]
+        zeta=1, attributes=7, idempotency_key=12345678, id=None, alpha=2, received_at=0, tenant=[]
     )
 
     named = [part.split('"')[1] for part in result.reason.split("; ")]
