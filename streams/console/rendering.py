@@ -15,6 +15,8 @@ from pathlib import Path
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from ticketgate.streams.console.caller import CSRF, REQUEST_ID, USER
+from ticketgate.streams.console.words import many, say
+from ticketgate.streams.operations.review.moments import age, moment
 
 HERE = Path(__file__).parent
 STATIC_PATH = "/static/"
@@ -81,7 +83,8 @@ class Pages:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self.environment.globals["static"] = statics.url
+        self.environment.globals.update(static=statics.url, say=say, many=many)
+        self.environment.filters.update(age=age, moment=moment)
 
     def text(self, template: str, context: Mapping[str, object]) -> str:
         """A template, filled in."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import timedelta
 
 import click
 from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
-from ticketgate.streams.cli.review.sharing import age, as_flag, fed_view, log_texts, person_of
-from ticketgate.streams.config.setting_kinds import parse_duration
+from ticketgate.streams.cli.review.sharing import as_flag, fed_view, log_texts, person_of
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.usage import CommandError
+from ticketgate.streams.operations.review.moments import age, read_age
 
 STATES = ("waiting", "expired", "accepted", "rejected", "returned")
 KINDS = ("decision", "collision", "case", "receipt")
@@ -125,7 +124,7 @@ def _ends(left_ms: int) -> str:
 
 
 def _ms(text: str) -> int:
-    found = parse_duration(text)
-    if not isinstance(found, timedelta):
+    found = read_age(text)
+    if found is None:
         raise CommandError("--older-than: must be a duration such as 30m, 12h or 2d")
-    return round(found.total_seconds() * 1000)
+    return found

@@ -22,13 +22,13 @@ from ticketgate.streams.cli.review.sharing import (
     as_flag,
     fed_view,
     log_texts,
-    moment,
     one_case,
     person_of,
 )
 from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.usage import CommandError
+from ticketgate.streams.operations.review.moments import moment
 
 if TYPE_CHECKING:
     from ticketgate.agents.policy import Policy

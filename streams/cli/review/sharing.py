@@ -1,4 +1,4 @@
-"""What the commands of `review` share: the person, the view, and how a moment and an age are shown."""
+"""What the commands of `review` share: the person, the view, and the log of what was read."""
 
 from __future__ import annotations
 
@@ -75,17 +75,3 @@ def one_case(view: View, name: str, now_ms: int) -> Case:
             f"several tickets have the id {name!r}, of other tenants; give one of the keys {keys}"
         )
     return decisions[0]
-
-
-def moment(at_ms: int) -> str:
-    """A moment as people read it: UTC, to the second."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def age(ms: int) -> str:
-    """`3d`, `5h`, `12m`: the largest unit."""
-    seconds = max(0, ms // 1000)
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
 from ticketgate.streams.cli.output import print_field, print_json, print_table, quiet_libraries, say
-from ticketgate.streams.cli.review.sharing import as_flag, fed_view, log_texts, moment, one_case, person_of
+from ticketgate.streams.cli.review.sharing import as_flag, fed_view, log_texts, one_case, person_of
 from ticketgate.streams.cli.steps import steps
 from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.operations.review.moments import moment
 
 if TYPE_CHECKING:
     from ticketgate.agents.policy import Policy
@@ -36,7 +37,7 @@ def show(key: str, person: str | None, as_json: bool, settings: Settings) -> Non
     from ticketgate.streams.operations.review.desk import look, require_key
     from ticketgate.streams.operations.review.feeding import now_ms
     from ticketgate.streams.operations.review.rows import Kind
-    from ticketgate.streams.operations.review.timeline import timeline
+    from ticketgate.streams.operations.review.timeline import timeline, what_of
 
     quiet_libraries()
     require_key(settings, ConsoleRole.READ)
@@ -63,7 +64,7 @@ def show(key: str, person: str | None, as_json: bool, settings: Settings) -> Non
         _print_told(told)
     print_table(
         ("when (UTC)", "topic", "at", "what"),
-        [(moment(each.at_ms), each.topic, str(each.coordinate.offset), _what(each)) for each in events],
+        [(moment(each.at_ms), each.topic, str(each.coordinate.offset), what_of(each)) for each in events],
     )
 
 
@@ -114,27 +115,3 @@ def _event(event: Event) -> dict[str, Any]:
         "coordinate": str(event.coordinate),
         "value": event.value,
     }
-
-
-def _what(event: Event) -> str:
-    """One line of a record: of which kind it is, and what it says."""
-    value: Any = event.value
-    if not isinstance(value, dict):
-        return "no JSON"
-    kind = str(value.get("schema", "ticket/1"))
-    if kind.startswith("settlement/"):
-        return f"settlement: {value.get('action')} by {value.get('by')}"
-    if kind.startswith("settled/"):
-        return f"settled: {value.get('outcome')} {value.get('code') or ''} by {value.get('by')}".replace(
-            "  ", " "
-        )
-    if kind.startswith("decision/"):
-        verdict = value.get("verdict", {})
-        person = f" by {value['settled']['by']}" if "settled" in value else ""
-        effects = ", ".join(each["tool"] for each in value.get("effects", []))
-        return f"{verdict.get('status')} at {verdict.get('stage')}{person}" + (
-            f" → {effects}" if effects else ""
-        )
-    if kind.startswith("receipt/"):
-        return f"effect {value.get('tool')}: {value.get('effect_state') or value.get('kind')}"
-    return kind

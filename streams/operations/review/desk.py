@@ -7,13 +7,12 @@ says, and until then nobody knows.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from ticketgate.agents.deciding.decide import Decision
 from ticketgate.agents.policy.policy import Policy
@@ -35,9 +34,10 @@ from ticketgate.streams.kafka.connection import connection_of
 from ticketgate.streams.kafka.reading.record_at import RecordAt
 from ticketgate.streams.lane.taking.intake import ticket_reader
 from ticketgate.streams.operations.review.rows import Case
-from ticketgate.streams.roles.settle.looking import read_reviewed, ticket_of
+from ticketgate.streams.operations.review.sending import SettlementSender
+from ticketgate.streams.roles.settle.looking import Topics, read_reviewed, ticket_of
 
-DELIVERY_TIMEOUT_S = 20.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +88,36 @@ def require_key(settings: Settings, role: ConsoleRole) -> ConsoleKey:
     return key
 
 
-async def look(settings: Settings, case: Case) -> Lying:
-    """Fetch what a row of the view is about. Raises `CommandError` where it is gone or another, and `Unreachable`."""
-    topics, at = RecordAt(connection_of(settings)), Coordinate.parse(case.place)
+async def look(settings: Settings, case: Case, topics: Topics | None = None) -> Lying:
+    """Fetch what a row of the view is about, by `topics` where somebody holds them open. Raises `CommandError` where it
+    is gone or another, and `Unreachable`."""
+    found, at = await fetch(settings, case.place, topics), Coordinate.parse(case.place)
+    record = read_reviewed(found)
+    if record is None or value_digest(found) != case.sha256:
+        raise CommandError(f"{at}: no decision on a ticket that can be settled")
+    read = ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes)
+    return Lying(
+        at, case.sha256, record, await _held(settings, topics, lambda held: ticket_of(record, held, read))
+    )
+
+
+async def fetch(settings: Settings, place: str, topics: Topics | None = None) -> bytes:
+    """The record in review at a place. Raises `CommandError` where it is gone, and `Unreachable`."""
+    found = await _held(settings, topics, lambda held: held.fetch(Coordinate.parse(place)))
+    if found is None or found.value is None:
+        raise CommandError(f"{place}: the record is gone from review")
+    value: bytes = found.value
+    return value
+
+
+async def _held(settings: Settings, topics: Topics | None, ask: Callable[[Topics], Awaitable[T]]) -> T:
+    own = RecordAt(connection_of(settings))  # connects when first asked
     try:
-        found = await topics.fetch(at)
-        if found is None or found.value is None:
-            raise CommandError(f"{at}: the record is gone from review")
-        record = read_reviewed(found.value)
-        if record is None or value_digest(found.value) != case.sha256:
-            raise CommandError(f"{at}: no decision on a ticket that can be settled")
-        read = ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes)
-        return Lying(at, case.sha256, record, await ticket_of(record, topics, read))
+        return await ask(topics or own)
     except (KafkaError, TimeoutError) as err:
         raise unreachable(connection_of(settings), err) from err
     finally:
-        await topics.close()
+        await own.close()
 
 
 def preview(lying: Lying, labels: frozenset[str], policy: Policy) -> Preview:
@@ -134,8 +148,10 @@ def compose(
     by: str,
     at: datetime,
     key: ConsoleKey,
+    id: str | None = None,  # noqa: A002 - as the record has it
 ) -> Settlement:
-    """The signed settlement. policy, effects: those that were shown, of what is accepted."""
+    """The signed settlement. policy, effects: those that were shown, of what is accepted. id: a UUID, made now unless
+    it was made with the page that was shown."""
     accepted: dict[str, Any] = {}
     if action is Action.ACCEPT and policy is not None:
         accepted = {
@@ -144,7 +160,7 @@ def compose(
             "effects": effects_digest(effects),
         }
     settlement = Settlement(
-        id=str(uuid.uuid4()),
+        id=id or str(uuid.uuid4()),
         action=action,
         ticket_id=lying.record.ticket_id,
         key=lying.record.idempotency_key,
@@ -160,22 +176,9 @@ def compose(
 
 
 async def send(settings: Settings, settlement: Settlement) -> Coordinate:
-    """Send it, and return where it lies once all replicas have it. Raises `Unreachable`: then nobody knows, and the
-    same settlement may be sent again."""
-    connection = connection_of(settings)
-    producer = AIOKafkaProducer(**connection.arguments(), acks="all", request_timeout_ms=10_000)
+    """Send one. Raises as `SettlementSender.send`."""
+    sender = SettlementSender(settings)
     try:
-        async with asyncio.timeout(DELIVERY_TIMEOUT_S):
-            await producer.start()
-            told = await producer.send_and_wait(
-                settings.topic_settlements, settlement.encode(), key=settlement.ticket_id.encode()
-            )
-    except (KafkaError, TimeoutError, OSError) as err:
-        raise unreachable(connection, err) from err
+        return await sender.send(settlement)
     finally:
-        try:
-            async with asyncio.timeout(3.0):
-                await producer.stop()
-        except (KafkaError, TimeoutError):
-            pass  # what was acknowledged is there
-    return Coordinate(settings.topic_settlements, told.partition, told.offset)
+        await sender.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +32,68 @@ from ticketgate.streams.operations.review.view import View
 
 async def open_view(settings: Settings, path: Path, *, progress: Progress) -> View:
     """The view, up to date. Raises `Unreachable`, `ConditionFailed` for a topic that is not there, and OSError."""
-    topics = (settings.topic_review, settings.topic_settlements, settings.topic_settled)
     async with open_scanner(settings) as scanner:
-        places = await scanner.partitions(*topics)
-        ids = await _ids(settings, scanner, topics)
-        about = {"namespace": settings.namespace, **{f"topic {name}": ids.get(name, "") for name in topics}}
-        ttl_ms = round(settings.claim_ttl.total_seconds() * 1000)
-        view = View(path, about=about, claim_ttl_ms=ttl_ms)
-        extents = await scanner.extents(places)
-        known = view.offsets()
-        if any(known.get((each.topic, each.partition), 0) > extents[each].stop for each in places):
-            view.close()
-            view, known = View(path, about=about, claim_ttl_ms=ttl_ms, anew=True), {}
-        await feed(settings, scanner, view, _news(extents, known), progress=progress)
+        source = await find_source(settings, scanner)
+        view = open_fitting(settings, path, source, await scanner.extents(source.places))
+        await catch_up(settings, scanner, view, source.places, progress=progress)
+    forget_the_old(settings, view)
+    return view
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a view is made from. places: the topics' partitions. about: by which it is known again, in the view."""
+
+    places: tuple[TopicPartition, ...]
+    about: Mapping[str, str]
+
+
+async def find_source(settings: Settings, scanner: Scanner) -> Source:
+    """The topics as they are now. Raises `Unreachable`, and `ConditionFailed` for one that is not there."""
+    topics = (settings.topic_review, settings.topic_settlements, settings.topic_settled)
+    places = await scanner.partitions(*topics)
+    ids = await _ids(settings, scanner, topics)
+    about = {"namespace": settings.namespace, **{f"topic {name}": ids.get(name, "") for name in topics}}
+    return Source(places, about)
+
+
+def claim_ttl_ms(settings: Settings) -> int:
+    """How long a record in review can be settled."""
+    return round(settings.claim_ttl.total_seconds() * 1000)
+
+
+def open_fitting(
+    settings: Settings, path: Path, source: Source, extents: Mapping[TopicPartition, range]
+) -> View:
+    """The view of this source; made anew where it knows more than there is. Raises OSError."""
+    ttl_ms = claim_ttl_ms(settings)
+    view = View(path, about=source.about, claim_ttl_ms=ttl_ms)
+    known = view.offsets()
+    if any(known.get((each.topic, each.partition), 0) > extents[each].stop for each in source.places):
+        view.close()
+        view = View(path, about=source.about, claim_ttl_ms=ttl_ms, anew=True)
+    return view
+
+
+async def catch_up(
+    settings: Settings,
+    scanner: Scanner,
+    view: View,
+    places: Sequence[TopicPartition],
+    *,
+    progress: Progress,
+) -> bool:
+    """Take in all that was written by now; whether there was anything."""
+    news = _news(await scanner.extents(places), view.offsets())
+    if news:
+        await feed(settings, scanner, view, news, progress=progress)
+    return bool(news)
+
+
+def forget_the_old(settings: Settings, view: View) -> None:
+    """Forget what the topics have forgotten for its age."""
     kept_ms = round((settings.outputs_retention + settings.tickets_segment).total_seconds() * 1000)
     view.forget_before(now_ms() - kept_ms)
-    return view
 
 
 async def feed(

@@ -25,6 +25,11 @@ def pseudonym_of(path: Path, name: str) -> str:
     return people[name]
 
 
+def names(path: Path) -> dict[str, str]:
+    """From pseudonyms to names. Raises `CommandError`."""
+    return {pseudonym: name for name, pseudonym in _read(path).items()}
+
+
 def forget(path: Path, name: str) -> bool:
     """Erase whom a pseudonym stands for; False if nobody of that name is there. Raises `CommandError`."""
     people = _read(path)

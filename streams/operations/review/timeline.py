@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from aiokafka import ConsumerRecord
 from ticketgate.codecs.records import headers as names
@@ -61,6 +62,30 @@ async def timeline(settings: Settings, case: Case, *, progress: Progress) -> lis
         async for records in read_all(scanner, ranges, what="topics", progress=progress, unreadable=gaps):
             found += [_event(each) for each in records if _is_of(each, case, wanted)]
     return sorted(found, key=lambda each: (each.at_ms, each.topic, each.coordinate.offset))
+
+
+def what_of(event: Event) -> str:
+    """One line of a record: of which kind it is, and what it says."""
+    value: Any = event.value
+    if not isinstance(value, dict):
+        return "no JSON"
+    kind = str(value.get("schema", "ticket/1"))
+    if kind.startswith("settlement/"):
+        return f"settlement: {value.get('action')} by {value.get('by')}"
+    if kind.startswith("settled/"):
+        return f"settled: {value.get('outcome')} {value.get('code') or ''} by {value.get('by')}".replace(
+            "  ", " "
+        )
+    if kind.startswith("decision/"):
+        verdict = value.get("verdict", {})
+        person = f" by {value['settled']['by']}" if "settled" in value else ""
+        effects = ", ".join(each["tool"] for each in value.get("effects", []))
+        return f"{verdict.get('status')} at {verdict.get('stage')}{person}" + (
+            f" → {effects}" if effects else ""
+        )
+    if kind.startswith("receipt/"):
+        return f"effect {value.get('tool')}: {value.get('effect_state') or value.get('kind')}"
+    return kind
 
 
 def _is_of(record: ConsumerRecord, case: Case, wanted: Collection[str]) -> bool:

@@ -72,6 +72,44 @@ class View(ViewWriter):
         )
         return [self._case(row, now_ms) for row in rows]
 
+    def newest_id(self) -> int:
+        """Of the row that came last; 0 where there is none."""
+        (found,) = self._db.execute("SELECT max(id) FROM cases").fetchone()
+        return int(found or 0)
+
+    def gone(self, places: Sequence[str]) -> list[str]:
+        """Those of some places whose rows wait no longer."""
+        marks = ", ".join("?" * len(places))
+        rows = self._db.execute(
+            f"SELECT place FROM cases WHERE place IN ({marks}) AND state != 'waiting'",  # noqa: S608 - marks alone
+            list(places),
+        )
+        return [place for (place,) in rows]
+
+    def derived(self, key: str) -> list[Case]:
+        """The rows of keys that are derived from a ticket's, such as collisions with it, the oldest first."""
+        rows = self._db.execute(
+            "SELECT * FROM cases WHERE key > ? AND key < ? ORDER BY id", [f"{key}:", f"{key};"]
+        )
+        return [self._case(row, 0) for row in rows]
+
+    def newest(self, kind: Kind, name: str, value: str, *, now_ms: int, most: int) -> list[Case]:
+        """The newest that wait of a kind and have something, such as a tenant."""
+        rows = self._db.execute(
+            "SELECT cases.* FROM tags JOIN cases USING(id) WHERE tag = ? ORDER BY tags.id DESC LIMIT ?",
+            [tag_of(kind, name, value), most],
+        )
+        return [self._case(row, now_ms) for row in rows]
+
+    def commonest(self, kind: Kind, name: str, *, most: int) -> list[tuple[str, int]]:
+        """What most of a kind have that wait, and how many: its rules, labels or stages, of which there are few."""
+        first = tag_of(kind, name, "")
+        rows = self._db.execute(
+            "SELECT tag, rows FROM counts WHERE tag >= ? AND tag < ? AND rows > 0 ORDER BY rows DESC, tag LIMIT ?",
+            [first, f"{first[:-1]};", most],
+        )
+        return [(tag[len(first) :], count) for tag, count in rows]
+
     def settlements(self, *, key: str | None = None, id: str | None = None) -> list[dict[str, Any]]:  # noqa: A002
         """The settlements of a ticket, or the one with an id; `outcome` None: sent, and not taken yet."""
         column, value = ("key", key) if key is not None else ("id", id)

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
+import hashlib
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from ticketgate.agents.settling.console_keys import ConsoleRole
 from ticketgate.streams.config.settings import Settings, load_settings
 from ticketgate.streams.console.app import console_application
 from ticketgate.streams.console.door.people import Entry, People, write_entries
-from ticketgate.streams.console.door.tokens import hashed
+from ticketgate.streams.console.rendering import render
+from ticketgate.streams.console.routes import Route
+
+
+def _cheaply_hashed(token: str) -> str:
+    made = hashlib.scrypt(token.encode(), salt=b"salt" * 4, n=2, r=1, p=1, dklen=32)
+    return f"scrypt$2$1$1${b64encode(b'salt' * 4).decode()}${b64encode(made).decode()}"
+
 
 TOKENS = {"anna": "anna's token", "ben": "ben's token", "cleo": "cleo's token"}
 ROLES = {"anna": ConsoleRole.SETTLE, "ben": ConsoleRole.READ, "cleo": ConsoleRole.ADMINISTER}
-HASHES = {name: hashed(token) for name, token in TOKENS.items()}
+# As cheap as a hash may be: each test signs people in.
+HASHES = {name: _cheaply_hashed(token) for name, token in TOKENS.items()}
 ENTRIES = {name: Entry(role=role, token=HASHES[name]) for name, role in ROLES.items()}
 
-Opening = Callable[..., Awaitable[TestClient]]
+
+async def _page(request: web.Request) -> web.StreamResponse:
+    return render(request, "signed_out.html", by_proxy=False)
+
+
+@asynccontextmanager
+async def _no_desk(_: web.Application, __: Settings) -> AsyncIterator[None]:
+    yield
+
+
+PAGES = (Route(method="GET", path="/", handler=_page, role=ConsoleRole.READ),)
+
+Client = TestClient[web.Request, web.Application]
+Opening = Callable[..., Awaitable[Client]]
 
 
 def door_settings(folder: Path, **given: str) -> Settings:
@@ -43,11 +68,12 @@ def door_settings(folder: Path, **given: str) -> Settings:
 @pytest.fixture
 async def opening(tmp_path: Path) -> AsyncIterator[Opening]:
     """Open a console with these settings; it comes with a browser that keeps cookies and follows nothing."""
-    opened: list[TestClient] = []
+    opened: list[Client] = []
 
-    async def make(**given: str) -> TestClient:
+    async def make(**given: str) -> Client:
         settings = door_settings(tmp_path, **given)
-        client = TestClient(TestServer(console_application(settings, People(settings))))
+        application = console_application(settings, People(settings), routes=PAGES, desk=_no_desk)
+        client = TestClient(TestServer(application))
         await client.start_server()
         opened.append(client)
         return client
@@ -57,7 +83,7 @@ async def opening(tmp_path: Path) -> AsyncIterator[Opening]:
         await client.close()
 
 
-async def sign_in(client: TestClient, name: str = "anna", **more: str) -> None:
+async def sign_in(client: Client, name: str = "anna", **more: str) -> None:
     """As that person."""
     form = {"name": name, "token": TOKENS[name], "next": "/", **more}
     async with client.post("/sign-in", data=form, allow_redirects=False) as response:

@@ -1,0 +1,116 @@
+"""The list of what waits: `GET /`.
+
+Promise: the oldest first, whose end comes first. Rows stay where they are until the person asks for others; what is
+new, or gone, is announced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aiohttp import web
+from ticketgate.streams.console.caller import User
+from ticketgate.streams.console.desk.console_desk import ConsoleDesk, now_ms
+from ticketgate.streams.console.pages.telling import about_desk, page
+from ticketgate.streams.console.rendering import render
+from ticketgate.streams.console.shown.filters import FILTERED, Filter, read_filter
+from ticketgate.streams.console.shown.list_page import PAGE_ROWS, Facet, ListPage, list_url, row_of
+from ticketgate.streams.operations.review.moments import age
+from ticketgate.streams.operations.review.rows import Case, Count, Kind, State
+from ticketgate.streams.operations.review.view import View
+
+# Filters that are offered, of each kind.
+FACETS = (("rule", 6), ("label", 6), ("stage", 4))
+# Where many are deferred, so many rows are read for one page at most.
+MOST_READ = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the view says of one list."""
+
+    rows: Sequence[Case]
+    count: Count
+    numbers: dict[str, int]
+    facets: Sequence[tuple[str, str, int]]
+    newest: int
+    has_more: bool
+
+
+@page
+async def show_list(request: web.Request, desk: ConsoleDesk, user: User) -> web.StreamResponse:
+    """What waits."""
+    listed = read_filter(request.query)
+    after = int(request.query.get("after", "")) if request.query.get("after", "").isdecimal() else 0
+    shows_deferred = request.query.get("deferred") == "1"
+    now = now_ms()
+    deferred_places = set() if shows_deferred else desk.notes.deferred_places(now_ms=now)
+    found = await desk.view.ask(lambda view: _found(view, listed, after, now, deferred_places))
+    shown = _shown(desk, found, listed, after=after, now=now, shows_deferred=shows_deferred)
+    texts = [each.key for each in found.rows if each.says]
+    if texts:
+        desk.log_texts(user.subject, "list", texts)
+    return render(request, "list.html", page=shown, desk=about_desk(request, desk))
+
+
+def _found(view: View, listed: Filter, after: int, now: int, without: set[str]) -> Found:
+    wanted = listed.wanted(now)
+    rows: list[Case] = []
+    read, start, has_more = 0, after, True
+    while len(rows) < PAGE_ROWS and read < MOST_READ and has_more:
+        part = view.page(wanted, now_ms=now, after=start, most=PAGE_ROWS)
+        has_more = len(part) == PAGE_ROWS
+        read += len(part)
+        start = part[-1].id if part else start
+        fitting = [each for each in part if each.place not in without]
+        if len(rows) + len(fitting) > PAGE_ROWS:
+            has_more = True
+        rows += fitting[: PAGE_ROWS - len(rows)]
+    facets: list[tuple[str, str, int]] = []
+    if listed.state is State.WAITING and listed.kind in (Kind.DECISION, Kind.CASE):
+        for name, most in FACETS:
+            facets += [(name, value, rows) for value, rows in view.commonest(listed.kind, name, most=most)]
+    numbers = view.numbers(now_ms=now)
+    return Found(rows, view.count(wanted, now_ms=now), numbers, facets, view.newest_id(), has_more)
+
+
+def _shown(
+    desk: ConsoleDesk, found: Found, listed: Filter, *, after: int, now: int, shows_deferred: bool
+) -> ListPage:
+    places = [each.place for each in found.rows]
+    presses, lookers = desk.notes.opened(places), desk.notes.lookers(places, now_ms=now)
+    deferred = desk.notes.deferred(places, now_ms=now)
+    given = [(name, value, list_url(listed.without(name, value))) for name, value in listed.given]
+    has = {*listed.given}
+    oldest = found.numbers.get("oldest_ms", 0)
+    return ListPage(
+        filter=listed,
+        rows=tuple(
+            row_of(
+                each,
+                listed=listed,
+                now_ms=now,
+                press=presses.get(each.place),
+                deferred=deferred.get(each.place),
+                lookers=[desk.name_of(by) for by in lookers.get(each.place, [])],
+            )
+            for each in found.rows
+        ),
+        count=found.count,
+        numbers=found.numbers,
+        oldest=age(now - oldest) if oldest else "",
+        given=tuple(given),
+        facets=tuple(
+            Facet(name, value, rows, list_url(listed.with_(name, value)))
+            for name, value, rows in found.facets
+            if (name, value) not in has
+        ),
+        newest=found.newest,
+        after=after,
+        next_url=list_url(listed, after=found.rows[-1].id, deferred=shows_deferred)
+        if found.has_more and found.rows
+        else None,
+        hidden=0 if shows_deferred or listed.state not in FILTERED else desk.notes.count_deferred(now_ms=now),
+        shows_deferred=shows_deferred,
+    )
