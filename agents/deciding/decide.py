@@ -67,7 +67,7 @@ def decide(
     cases = [TicketCase(ticket, policy) for ticket in tickets]
     refusals = [run_gates(case, BEFORE_SCORING, observe) for case in cases]
     # 2
-    passed = [case.ticket for case, refusal in zip(cases, refusals, strict=True) if refusal is None]
+    passed = [case.read for case, refusal in zip(cases, refusals, strict=True) if refusal is None]
     scores = iter(_scored(passed, policy, scorer))
     # 3
     return tuple(

@@ -5,9 +5,10 @@ for it. Gates read it to judge, and the decision records what they read.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ticketgate.agents.cleaning import clean
 from ticketgate.agents.deciding.selection import own_values, probabilities, select
 from ticketgate.agents.policy.atoms import Truth
 from ticketgate.agents.policy.effects import ProposedEffect, Unfilled, fill_in
@@ -39,6 +40,13 @@ class TicketCase:
     ticket: Ticket
     policy: Policy
     scores: Scores | None = None
+
+    @cached_property
+    def read(self) -> Ticket:
+        """The ticket as the model reads it: without what the policy has taken off it."""
+        if not self.policy.clean:
+            return self.ticket
+        return replace(self.ticket, state=clean(self.ticket.state, self.policy.clean))
 
     @cached_property
     def facts(self) -> Mapping[str, Fact | NoFact]:

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ticketgate.agents.cleaning import STEPS
 from ticketgate.agents.policy.atoms import RESERVED_IN_IDS, Atom
 from ticketgate.agents.policy.attributes import AttributePath, attribute_path
 from ticketgate.agents.policy.compile_rules import compile_rules
@@ -63,6 +64,7 @@ def compile_policy(written: Written) -> Policy:
         effects=effects,
         abstain_below=document.abstain_below,
         on_truncation=document.on_truncation,
+        clean=tuple(step for step in STEPS if step in document.clean),
         examples=MappingProxyType(examples),
         source=written.source,
         lines=written.lines,

@@ -6,6 +6,7 @@ written.py reads it; what the names mean (questions, atoms, references) is check
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from ticketgate.agents.cleaning import Step
 from ticketgate.codecs.systemone.questions import MAX_OPTIONS, MIN_OPTIONS
 
 DEFAULT_THRESHOLD = 0.5
@@ -161,6 +162,8 @@ class PolicyDocument(_Strict):
     """An answer whose own probability is below this sends the ticket to review."""
     on_truncation: Literal["review", "allow"] = "review"
     """What becomes of a ticket that the model could not read to its end."""
+    clean: list[Step] = Field(default_factory=list)
+    """What is taken off a ticket's texts before the model reads them; the record keeps them as they came."""
     schema_: Annotated[str, Field(min_length=1)] | None = Field(default=None, alias="schema")
     """A JSON Schema whose properties are asked besides; its path, relative to the policy's file."""
     questions: Annotated[dict[str, QuestionDocument], Field(min_length=1)]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ticketgate.agents.cleaning import Step
 from ticketgate.agents.policy.effects import EffectTemplate
 from ticketgate.agents.policy.examples import Example
 from ticketgate.agents.policy.facts import MappedQuestion
@@ -28,6 +29,7 @@ class Policy:
     thresholds: for each scored noul the probability of true from which on it is selected, in (0, 1].
     abstain_below: an answer whose own probability is strictly below goes to review; None: no answer does.
     on_truncation: what becomes of a ticket that the model could not read to its end.
+    clean: what is taken off a ticket before the model reads it, in the order of cleaning.
     hash: SHA-256 of the canonical document, hexadecimal.
     examples: for each question that has some, at most one of each kind.
     quick: the rules, ready to be checked fast.
@@ -45,6 +47,7 @@ class Policy:
     effects: tuple[EffectTemplate, ...]
     abstain_below: float | None
     on_truncation: Literal["review", "allow"]
+    clean: tuple[Step, ...]
     examples: Mapping[str, tuple[Example, ...]]
     source: str = field(compare=False)
     lines: Mapping[Path, int] = field(compare=False, repr=False)

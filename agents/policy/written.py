@@ -82,7 +82,7 @@ def read_document(
 
 
 # What a policy has beside its tables, and no table of it has with the same meaning.
-_TOP = frozenset({"name", "version", "schema", "abstain_below", "on_truncation"})
+_TOP = frozenset({"name", "version", "schema", "abstain_below", "on_truncation", "clean"})
 
 
 def _parsed(text: str, source: str) -> dict[str, JsonValue]:

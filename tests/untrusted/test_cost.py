@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ticketgate.agents.cleaning import STEPS, clean
 from ticketgate.agents.funnel.evidence import EvidenceUnreadable
 from ticketgate.agents.funnel.lookups.reading import read_authority, read_world
 from ticketgate.agents.policy import PolicyError, parse_policy
@@ -75,6 +76,26 @@ def many(make: Callable[[int], tuple[str, Any]], size: int) -> dict[str, Any]:
     return dict(make(n) for n in range(size // (entry + 3)))
 
 
+# What a mail can be made of.
+MAIL = {
+    "open divs": "<div>",
+    "half a tag": "<a ",
+    "quoted blocks": "<blockquote>x",
+    "angles": "<p><<<<<<<<",
+    "attributes": "<p a=1 b=2>",
+    "quoted lines": "> abc\nb\n",
+    "heads below words": "abc\nFrom: b\n",
+    "half a wrote": "abcdef\nOn 1\n",
+    "phones": "Sent from my x\n",
+    "one notice": "disclaimer ",
+    "greetings": "thanks\nAda\n",
+}
+
+
+def cleaned(text: bytes) -> object:
+    return clean(text.decode(), STEPS)
+
+
 # Each reader, and by size what it is to read.
 READERS: dict[str, tuple[Callable[[bytes], object], Callable[[int], bytes]]] = {
     **{
@@ -122,6 +143,12 @@ READERS: dict[str, tuple[Callable[[bytes], object], Callable[[int], bytes]]] = {
         schema,
         lambda size: written({"type": "object", "properties": {"a": {"const": 1}}, "required": [[0] * (size // 2)]}),
     ),
+    **{
+        f"cleaning, {name}": (
+            cleaned, lambda size, piece=piece: (piece * (size // len(piece))).encode()  # type: ignore[misc]
+        )
+        for name, piece in MAIL.items()
+    },
     "schema, a type": (
         schema,
         lambda size: written({"type": "object", "properties": {"a": {"type": {"x" * size: 1}}}}),

@@ -228,6 +228,9 @@ def _settings(old: Policy, new: Policy) -> Iterator[str]:
         one, other = getattr(old, name), getattr(new, name)
         if one != other:
             yield f"{name} was {_said(one)}, is {_said(other)}"
+    if old.clean != new.clean:
+        said = [", ".join(each.clean) or "nothing" for each in (old, new)]
+        yield f"what is cleaned off a ticket was {said[0]}, is {said[1]}"
 
 
 def _said(value: object) -> str:

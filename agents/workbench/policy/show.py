@@ -6,8 +6,9 @@ else than its rule is seen beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from ticketgate.agents.cleaning import Step
 from ticketgate.agents.policy.atoms import Atom
 from ticketgate.agents.policy.effects import EffectTemplate
 from ticketgate.agents.policy.policy import Policy
@@ -51,6 +52,13 @@ def _question(policy: Policy, question_id: str) -> str:
     return f"{question_id} is {kind}{selected}: {_wording(question.instructions)}"
 
 
+_CLEANED: Mapping[Step, str] = {
+    "html": "its HTML",
+    "quoted_replies": "what it quotes of earlier mails",
+    "signatures": "its signature",
+}
+
+
 def _wording(instructions: JsonValue) -> str:
     if instructions is None:
         return "(worded by its criteria)"
@@ -66,6 +74,8 @@ def _doubts(policy: Policy) -> Iterator[str]:
         yield f"an answer less probable than {policy.abstain_below!r} sends the ticket to review"
     if policy.on_truncation == "allow":
         yield "a ticket that the model could not read to its end may be accepted"
+    if policy.clean:
+        yield f"the model reads a ticket without {', '.join(map(_CLEANED.__getitem__, policy.clean))}"
 
 
 def _rule(rule: Rule) -> str:

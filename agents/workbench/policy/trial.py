@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ticketgate.agents.cleaning import clean
 from ticketgate.agents.deciding.decide import Decision
 from ticketgate.agents.deciding.selection import select
 from ticketgate.agents.policy.atoms import label
@@ -153,7 +154,8 @@ def run_examples(policy: Policy, scorer: Scorer) -> tuple[ExampleResult, ...]:
     for question_id, example in asked:
         # One question at a time: an answer does not depend on the others, and a refusal is then this example's own.
         only = {question_id: policy.questions[question_id]}
-        ticket = Ticket(id=f"{question_id}.{example.kind}", state=example.state)
+        state = clean(example.state, policy.clean)
+        ticket = Ticket(id=f"{question_id}.{example.kind}", state=state)
         (scores,) = scorer.score([ticket], only)
         answers = check_answers({**only, **scores.asked}, scores.answers)
         if isinstance(answers, tuple):

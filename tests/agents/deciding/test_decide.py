@@ -122,6 +122,40 @@ def test_a_policy_may_allow_truncation_which_is_recorded_all_the_same() -> None:
 # Abstention
 
 
+class Reads(ByHand):
+    """Remembers what it was given to read."""
+
+    def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
+        self.read = [each.state for each in tickets]
+        return super().score(tickets, questions)
+
+
+def test_the_model_reads_what_the_policy_leaves_and_the_ticket_stays_as_it_came() -> None:
+    given = ticket(state={"body": "<p>I paid twice.</p><p>-- </p><p>Ada</p>", "from": "> quoted"})
+    before = given.to_json()
+    scorer = Reads(ACCEPTED)
+
+    (decision,) = decide([given], policy=policy(top='clean = ["signatures", "html"]'), scorer=scorer)
+
+    assert scorer.read == [{"body": "I paid twice.", "from": "> quoted"}]
+    assert decision.verdict.status == Status.ACCEPT
+    assert given.to_json() == before
+
+
+def test_a_ticket_of_which_cleaning_leaves_nothing_goes_to_a_person() -> None:
+    scorer = ByHand(ACCEPTED)
+
+    (decision,) = decide(
+        [ticket(state="> How is it?\n")], policy=policy(top='clean = ["quoted_replies"]'), scorer=scorer
+    )
+
+    assert (decision.verdict.status, decision.verdict.stage) == (Status.REVIEW, Stage.STATE)
+    assert decision.verdict.reasons == (
+        "nothing is left of the state once it is cleaned (quoted_replies): there is nothing to read",
+    )
+    assert scorer.asked == []
+
+
 @pytest.mark.parametrize("top", ["", 'on_truncation = "allow"'])
 def test_a_model_that_does_not_stand_by_its_answers_sends_to_review_and_they_select_nothing(top: str) -> None:
     scorer = ByHand(ACCEPTED, abstention='the text reads as language "de", and this model reads en')

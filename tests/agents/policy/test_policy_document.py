@@ -106,8 +106,8 @@ def test_every_problem_is_reported_at_once_by_line() -> None:
         "p.toml:2: version: input should be a valid string\n"
         '  write text in quotes, such as "1"\n'
         'p.toml:3: unknown field "threshhold" in the policy\n'
-        '  write "threshold"; the fields are name, version, threshold, abstain_below, on_truncation, schema, questions,'
-        " rules, effects\n"
+        '  write "threshold"; the fields are name, version, threshold, abstain_below, on_truncation, clean, schema,'
+        " questions, rules, effects\n"
         "p.toml:7: questions.a.threshold is not above 0 and at most 1\n"
         "  write a number in (0, 1], such as 0.5\n"
         'p.toml:9: unknown field "implys" in rule 1\n'
@@ -148,6 +148,8 @@ REFUSALS = {
     "a threshold that is true": (f"threshold = true\n{HEAD}{QUESTION}", 1, "threshold"),
     "an abstention below 0": (f"abstain_below = 0.0\n{HEAD}{QUESTION}", 1, "abstain_below is not above 0"),
     "an unknown way with truncation": (f'on_truncation = "drop"\n{HEAD}{QUESTION}', 1, "on_truncation"),
+    "an unknown step of cleaning": (f'clean = ["html", "emojis"]\n{HEAD}{QUESTION}', 1, "clean element 2"),
+    "cleaning that is no list": (f'clean = "html"\n{HEAD}{QUESTION}', 1, "clean"),
     "a date": (f"{EFFECT}arguments = {{ due = 2026-01-01 }}\n", 8, "effect 1: arguments.due is a TOML date"),
     "a huge integer": (f"{EFFECT}arguments = {{ n = {10**20} }}\n", 8, "beyond 64 bits"),
     # questions

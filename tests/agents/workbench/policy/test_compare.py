@@ -116,7 +116,7 @@ def test_every_other_change_is_a_sentence() -> None:
         + rule('any_of = ["b"]', "z")
         + '[[effects]]\ntool = "t"',
         nouls="abd",
-        top='threshold = 0.7\non_truncation = "allow"',
+        top='threshold = 0.7\non_truncation = "allow"\nclean = ["signatures", "html"]',
     )
 
     changes = compare(parse_policy(old), parse_policy(new.replace('version = "1"', 'version = "2"'))).changes
@@ -125,6 +125,7 @@ def test_every_other_change_is_a_sentence() -> None:
         "version was 1, is 2",
         "abstain_below was 0.6, is not set",
         "on_truncation was review, is allow",
+        "what is cleaned off a ticket was nothing, is html, signatures",
         "threshold of a was 0.5, is 0.7",
         "threshold of b was 0.5, is 0.7",
         "question c is gone",

@@ -33,12 +33,13 @@ def test_a_message_that_says_something_else_stands_beside_what_the_rule_means() 
 def test_every_kind_of_question_is_said() -> None:
     vip = '[questions.vip]\ntype = "noul"\nfrom = "attributes.vip"\n'
 
-    said = sentences(parse_policy(small(KIND + ANGER + vip, top='on_truncation = "allow"')))
+    said = sentences(parse_policy(small(KIND + ANGER + vip, top='on_truncation = "allow"\nclean = ["html"]')))
 
     assert "kind is one of bug, wish, other: ?" in said
     assert "anger is a level from 0 to 2: ?" in said
     assert "vip is a noul, known from attributes.vip" in said
     assert "a ticket that the model could not read to its end may be accepted" in said
+    assert "the model reads a ticket without its HTML" in said
 
 
 def test_the_picture_has_an_arrow_a_crossed_line_and_a_hexagon() -> None:
