@@ -7,6 +7,7 @@ import getpass
 import click
 from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.cli.output import say
+from ticketgate.streams.cli.running.console_users import user
 from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.config.settings import Settings
 
@@ -58,6 +59,8 @@ def command(context: click.Context, settings: Settings) -> None:
 
     def opened(address: str) -> None:
         say(f"the console is open: http://{address}")
+        if not is_loopback(settings.console_bind):
+            say("it speaks http, tokens and tickets included: put what ends TLS before it")
         if token is not None and only is not None:
             say(f"sign in as {only[0]} with the token {token}, which holds until the console ends")
 
@@ -70,3 +73,6 @@ def command(context: click.Context, settings: Settings) -> None:
             f"cannot listen on {settings.console_bind}:{settings.console_port} ({said})",
             "set another port, or 0 for a free one",
         ) from err
+
+
+command.add_command(user)

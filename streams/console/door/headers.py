@@ -25,7 +25,8 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    # Nothing of it reaches another place. With `no-referrer` browsers send `Origin: null` with our own forms.
+    "Referrer-Policy": "same-origin",
     "Permissions-Policy": "accelerometer=(), camera=(), clipboard-read=(), display-capture=(), geolocation=(),"
     " gyroscope=(), magnetometer=(), microphone=(), payment=(), usb=()",
     "Cross-Origin-Opener-Policy": "same-origin",

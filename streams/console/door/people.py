@@ -27,7 +27,8 @@ from ticketgate.agents.settling.console_keys import (
     load_console_keys,
 )
 from ticketgate.codecs.files.fault import FileFault
-from ticketgate.codecs.files.reading import read_text
+from ticketgate.codecs.files.json_text import read_json
+from ticketgate.codecs.files.reading import MAX_WRITTEN_BYTES, read_file
 from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.console.door.tokens import is_hash
@@ -38,6 +39,7 @@ log = logging.getLogger(__name__)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
 FIELDS = ("role", "token", "key")
 SETTING = "TICKETGATE_CONSOLE_USERS"
+REMEDY = "write it by `ticketgate console user`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,21 +72,18 @@ class Entry:
 def read_entries(path: Path) -> dict[str, Entry]:
     """The file's entries by name. Raises `SettingsError`."""
     try:
-        text = read_text(
-            path, kind="users' file", remedy="make one by `ticketgate console user add NAME --role settle`"
+        content = read_file(
+            path,
+            kind="users' file",
+            remedy="make one by `ticketgate console user add NAME --role settle`",
+            max_bytes=MAX_WRITTEN_BYTES,
         )
+        document = read_json(content, source=str(path), remedy=REMEDY)
     except FileFault as err:
-        raise SettingsError(SETTING, f"{path}: {err.what}", err.remedy) from err
-    try:
-        document = json.loads(text, object_pairs_hook=_once)
-    except ValueError as err:
-        raise SettingsError(
-            SETTING, f"{path}: is no JSON ({err})", "write it by `ticketgate console user`"
-        ) from err
+        where = path if err.line is None else f"{path}:{err.line}"
+        raise SettingsError(SETTING, f"{where}: {err.what}", err.remedy) from err
     if not isinstance(document, dict):
-        raise SettingsError(
-            SETTING, f"{path}: is no object from names to users", "write it by `ticketgate console user`"
-        )
+        raise SettingsError(SETTING, f"{path}: is no object from names to users", REMEDY)
     return {name: _entry(path, name, given) for name, given in document.items()}
 
 
@@ -217,13 +216,6 @@ def _entry(path: Path, name: str, given: Any) -> Entry:
     if key is not None and not isinstance(key, str):
         raise SettingsError(where, "key is no text", "name a key of TICKETGATE_CONSOLE_KEYS")
     return Entry(role=ConsoleRole(role), token=token, key=key)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands there twice")
-    return found
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

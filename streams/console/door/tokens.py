@@ -31,11 +31,11 @@ def new_token() -> str:
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
-def hashed(token: str) -> str:
+def hashed(token: str, *, cost: int = COST) -> str:
     """`scrypt$N$r$p$SALT$HASH`, salt and hash in base64."""
     salt = secrets.token_bytes(SALT_BYTES)
-    found = _scrypt(token, salt, COST, BLOCK, PARALLEL, HASH_BYTES)
-    return f"scrypt${COST}${BLOCK}${PARALLEL}${b64encode(salt).decode()}${b64encode(found).decode()}"
+    found = _scrypt(token, salt, cost, BLOCK, PARALLEL, HASH_BYTES)
+    return f"scrypt${cost}${BLOCK}${PARALLEL}${b64encode(salt).decode()}${b64encode(found).decode()}"
 
 
 def is_hash(text: object) -> bool:

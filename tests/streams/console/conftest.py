@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from aiohttp import web
+from aiohttp import CookieJar, web
 from aiohttp.test_utils import TestClient, TestServer
 from ticketgate.agents.settling.console_keys import ConsoleRole
 from ticketgate.streams.config.settings import Settings, load_settings
 from ticketgate.streams.console.app import console_application
 from ticketgate.streams.console.door.people import Entry, People, write_entries
+from ticketgate.streams.console.door.tokens import hashed
 from ticketgate.streams.console.rendering import render
 from ticketgate.streams.console.routes import Route
 
-
-def _cheaply_hashed(token: str) -> str:
-    made = hashlib.scrypt(token.encode(), salt=b"salt" * 4, n=2, r=1, p=1, dklen=32)
-    return f"scrypt$2$1$1${b64encode(b'salt' * 4).decode()}${b64encode(made).decode()}"
-
-
 TOKENS = {"anna": "anna's token", "ben": "ben's token", "cleo": "cleo's token"}
 ROLES = {"anna": ConsoleRole.SETTLE, "ben": ConsoleRole.READ, "cleo": ConsoleRole.ADMINISTER}
-# As cheap as a hash may be: each test signs people in.
-HASHES = {name: _cheaply_hashed(token) for name, token in TOKENS.items()}
+# Quick ones: each says itself what it costs.
+HASHES = {name: hashed(token, cost=2) for name, token in TOKENS.items()}
 ENTRIES = {name: Entry(role=role, token=HASHES[name]) for name, role in ROLES.items()}
 
 
@@ -35,11 +28,7 @@ async def _page(request: web.Request) -> web.StreamResponse:
     return render(request, "signed_out.html", by_proxy=False)
 
 
-@asynccontextmanager
-async def _no_desk(_: web.Application, __: Settings) -> AsyncIterator[None]:
-    yield
-
-
+# One page of its own, for the console's need a broker.
 PAGES = (Route(method="GET", path="/", handler=_page, role=ConsoleRole.READ),)
 
 Client = TestClient[web.Request, web.Application]
@@ -70,10 +59,11 @@ async def opening(tmp_path: Path) -> AsyncIterator[Opening]:
     """Open a console with these settings; it comes with a browser that keeps cookies and follows nothing."""
     opened: list[Client] = []
 
-    async def make(**given: str) -> Client:
+    async def make(routes: Iterable[Route] = PAGES, **given: str) -> Client:
         settings = door_settings(tmp_path, **given)
-        application = console_application(settings, People(settings), routes=PAGES, desk=_no_desk)
-        client = TestClient(TestServer(application))
+        application = console_application(settings, People(settings), routes=routes, desk=no_desk)
+        # Cookies of an address too.
+        client = TestClient(TestServer(application), cookie_jar=CookieJar(unsafe=True))
         await client.start_server()
         opened.append(client)
         return client
@@ -81,6 +71,12 @@ async def opening(tmp_path: Path) -> AsyncIterator[Opening]:
     yield make
     for client in opened:
         await client.close()
+
+
+@asynccontextmanager
+async def no_desk(_: web.Application, __: Settings) -> AsyncIterator[None]:
+    """For pages that need nothing."""
+    yield
 
 
 async def sign_in(client: Client, name: str = "anna", **more: str) -> None:
