@@ -21,9 +21,12 @@ HASH = ENTRIES["anna"].token
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("", ""),
+        ("", "users.json"),
         ("[]", "is no object"),
-        ('{"anna": {"role": "read", "token": null}, "anna": {"role": "administer", "token": null}}', ""),
+        (
+            '{"anna": {"role": "read", "token": null}, "anna": {"role": "administer", "token": null}}',
+            "twice|users.json",
+        ),
         ('{"anna": 1}', "is no object"),
         ('{"anna": {"token": null}}', "role is missing"),
         ('{"anna": {"role": "god", "token": null}}', "role is missing or unknown"),
