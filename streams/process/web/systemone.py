@@ -29,6 +29,7 @@ from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
 from ticketgate.streams.process.web.admission import Admission, Origins, require_json, room_for
 from ticketgate.streams.process.web.auth import Keys
 from ticketgate.streams.process.web.batching import MicroBatcher, Overloaded
+from ticketgate.streams.process.web.bodies import read_body, require_size
 from ticketgate.streams.process.web.errors import OVERLOADED, ApiError, json_response, refusal
 from ticketgate.streams.process.web.openapi import document
 
@@ -81,9 +82,11 @@ class SystemOne:
     async def _answer(self, request: web.Request) -> web.Response:
         caller = self._keys.require(request)
         deadline = asyncio.get_running_loop().time() + self._timeout_s
-        self._require_size(request)
+        require_size(request, self._max_bytes)
         with self._admission.enter(caller, room_for(request.content_length, self._max_bytes)):
-            body = await self._body(request, deadline)
+            body = await read_body(
+                request, max_bytes=self._max_bytes, deadline=deadline, timeout_s=self._timeout_s
+            )
             self._origins.require(request)
             require_json(request)
             asked = await self._read(body)
@@ -103,29 +106,6 @@ class SystemOne:
 
     async def _openapi(self, _: web.Request) -> web.Response:
         return json_response(document())
-
-    def _require_size(self, request: web.Request) -> None:
-        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise refusal(415, "api_usage_error", "send the body without a Content-Encoding")
-        if (request.content_length or 0) > self._max_bytes:
-            raise self._too_large()
-
-    async def _body(self, request: web.Request, deadline: float) -> bytes:
-        body = bytearray()
-        try:
-            async with asyncio.timeout_at(deadline):
-                async for part in request.content.iter_any():
-                    body += part
-                    if len(body) > self._max_bytes:
-                        raise self._too_large()
-        except TimeoutError as err:
-            what = f"the body did not arrive within {self._timeout_s:g} s"
-            raise refusal(408, "timeout_error", what) from err
-        except (web.RequestPayloadError, ConnectionError, ValueError) as err:
-            # Not what it says: it quotes what was sent.
-            what = f"the body cannot be read ({type(err).__name__})"
-            raise refusal(400, "api_usage_error", what) from None
-        return bytes(body)
 
     async def _read(self, body: bytes) -> Request:
         if len(body) <= INLINE_BYTES:
@@ -164,11 +144,6 @@ class SystemOne:
             raise ApiError(422, RequestError(Fault(("body",), str(err), "value_error")).to_json()) from err
         except AnswersUnusable as err:
             raise refusal(502, "answers_unusable", str(err)) from err
-
-    def _too_large(self) -> ApiError:
-        return refusal(
-            413, "request_too_large", f"the body has more than the {self._max_bytes} bytes that are taken"
-        )
 
 
 def _described(scorer: Scorer, name: str, what: str) -> dict[str, JsonValue]:
