@@ -112,7 +112,7 @@ def cli() -> None:
     """Let a local model's decision about a ticket through once, and only if it is valid."""
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def main(arguments: Sequence[str] | None = None, *, command: click.Command = cli) -> NoReturn:
     """Run the command line; whatever a person can mend is one line on stderr, without a traceback, and with --json an
     object on stdout too."""
     given = sys.argv[1:] if arguments is None else arguments
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         from ticketgate.streams.cli.safe_stream import guard_standard_streams
 
         guard_standard_streams()
-        code = cli.main(arguments, prog_name="ticketgate", standalone_mode=False)
+        code = command.main(arguments, prog_name="ticketgate", standalone_mode=False)
         # Here, and not when the interpreter ends: a reader that went away is known only by then.
         sys.stdout.flush()
     except click.ClickException as err:

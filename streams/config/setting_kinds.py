@@ -114,6 +114,25 @@ def _roles(value: object) -> object:
 Roles = Annotated[tuple[Role, ...], BeforeValidator(_roles)]
 
 
+def _processes(value: object) -> object:
+    """`"auto"`, or a number of processes."""
+    if isinstance(value, str) and value.strip() == AUTO:
+        return AUTO
+    try:
+        number = int(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else 0
+    except ValueError:
+        number = 0
+    if not 1 <= number <= MOST_PROCESSES:
+        raise ValueError(f"must be auto, or a number from 1 to {MOST_PROCESSES}")
+    return number
+
+
+AUTO: Literal["auto"] = "auto"
+# More than any machine has cores; a worker takes 150 MB and more.
+MOST_PROCESSES = 512
+Processes = Annotated[int | Literal["auto"], BeforeValidator(_processes)]
+
+
 def show_duration(value: timedelta) -> str:
     """`14d`, `90s`, `500ms`: the largest unit that divides it."""
     milliseconds = round(value.total_seconds() * 1000)

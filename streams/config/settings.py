@@ -23,7 +23,14 @@ from ticketgate.streams.config.addresses import OptionalPath, RedisUrl, ScorerNa
 from ticketgate.streams.config.console_settings import ConsoleSettings
 from ticketgate.streams.config.kafka_settings import Key
 from ticketgate.streams.config.kubernetes import is_service_variable
-from ticketgate.streams.config.setting_kinds import Aliases, Duration, Roles, SettingsError, show_duration
+from ticketgate.streams.config.setting_kinds import (
+    Aliases,
+    Duration,
+    Processes,
+    Roles,
+    SettingsError,
+    show_duration,
+)
 
 PREFIX = "TICKETGATE_"
 CONFIG_VARIABLE = "TICKETGATE_CONFIG"
@@ -127,6 +134,9 @@ class Settings(ConsoleSettings):
     )
     dispatch_with_ticket: bool = Field(
         False, description="whether records in dispatch carry the ticket's text"
+    )
+    processes: Processes = Field(
+        1, description="worker processes under one `ticketgate worker`: a number, or auto for one a core"
     )
     scorer_threads: int = Field(1, description="threads of one inference", ge=1, le=256)
     scorer_timeout: Duration = Field(

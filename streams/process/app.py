@@ -33,6 +33,7 @@ from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.config.overdue import Step, Steps
 from ticketgate.streams.config.settings import Settings, load_settings
 from ticketgate.streams.config.telemetry import Telemetry
+from ticketgate.streams.process.member import Membership
 from ticketgate.streams.process.policy_in_force import PolicyInForce
 from ticketgate.streams.process.preflight import (
     STARTUP_ERRORS,
@@ -157,8 +158,11 @@ class Deciding:
         return {**self._model.describe(), "policy_error": self._reload.error}
 
 
-def create_app(settings: Settings) -> faust.App:
-    """The app of one worker process. Raises what opening the policy, the scorer or the funnel file raises."""
+def create_app(settings: Settings, member: Membership | None = None) -> faust.App:
+    """The app of one worker process. Raises what opening the policy, the scorer or the funnel file raises.
+
+    `member`: what a supervisor told this process, where it is one of several.
+    """
     telemetry, steps = Telemetry(), Steps()
     folder = tempfile.mkdtemp(prefix="ticketgate-faust-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -186,6 +190,7 @@ def create_app(settings: Settings) -> faust.App:
         steps=steps,
         describe=lambda: {} if in_force is None else in_force.describe(),
         routes=() if deciding is None else deciding.routes,
+        member=member,
     )
 
     @app.service
@@ -209,7 +214,10 @@ def create_app(settings: Settings) -> faust.App:
     async def drain(*_: Any, **__: Any) -> None:
         # Here and not in the service's stop, for Faust stops agents first, and with them the batches under way.
         end_within(settings.drain_grace.total_seconds() + STOP_BOUND_S)
-        _end_at_once_on_a_second_signal()
+        if member is None:
+            _end_at_once_on_a_second_signal()
+        else:
+            _leave_signals_to_the_supervisor()
         await runner.stop()
         if deciding is not None:
             await deciding.stop()
@@ -228,9 +236,12 @@ def _own_policy(settings: Settings, telemetry: Telemetry) -> PolicyInForce:
     )
 
 
-def run_worker(settings: Settings) -> NoReturn:
-    """Run a worker until a signal ends it, then leave the process. Raises what opening policy or scorer raises."""
-    worker = Worker(create_app(settings), override_logging=False, redirect_stdouts=False, quiet=True)
+def run_worker(settings: Settings, member: Membership | None = None) -> NoReturn:
+    """Run a worker until a signal ends it, then leave the process. Raises what opening policy or scorer raises.
+
+    `member`: what a supervisor told this process, where it is one of several.
+    """
+    worker = Worker(create_app(settings, member), override_logging=False, redirect_stdouts=False, quiet=True)
     # It writes terminal escapes to stdout, terminal or not, when the start is over.
     worker.spinner = None
     worker.execute_from_commandline()
@@ -253,6 +264,13 @@ def _end_at_once_on_a_second_signal() -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _end_at_once, number)
+
+
+def _leave_signals_to_the_supervisor() -> None:
+    """Who signals a whole group of processes signals the supervisor too, which then tells each of them: not twice."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, log.debug, "already draining")
 
 
 def _end_at_once(number: int) -> None:

@@ -6,6 +6,7 @@ Promise: nothing here stops a start, for each may be meant; each is one line tha
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -21,7 +22,17 @@ from ticketgate.agents.funnel.file.funnel_specs import (
 )
 from ticketgate.streams.config.settings import CONFIG_VARIABLE, Settings
 
+log = logging.getLogger(__name__)
+
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
+
+
+def tell_exposures(settings: Settings, funnel: FunnelFile | None) -> None:
+    """Log what a worker of these settings does not promise, and what is open to others."""
+    if settings.guarantee == "at_least_once":
+        log.warning("guarantee is at_least_once: a crash between sending and committing repeats a batch")
+    for each in exposures(settings, funnel):
+        log.warning("%s", each)
 
 
 def exposures(settings: Settings, funnel: FunnelFile | None = None) -> Iterator[str]:

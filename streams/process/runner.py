@@ -39,7 +39,8 @@ from ticketgate.streams.lane.taking.floor import Floor
 from ticketgate.streams.lane.taking.passing import PassingOver
 from ticketgate.streams.lane.taking.records import RecordWriter, output_topics
 from ticketgate.streams.lane.taking.tracing import open_tracing
-from ticketgate.streams.process.exposure import exposures
+from ticketgate.streams.process.exposure import tell_exposures
+from ticketgate.streams.process.member import Membership
 from ticketgate.streams.process.preflight import without_password
 from ticketgate.streams.process.process_watch import ProcessWatch, end_now, end_with
 from ticketgate.streams.process.serving import open_web
@@ -70,9 +71,10 @@ class Runner:
         steps: Steps,
         describe: Callable[[], dict[str, object]],
         routes: Iterable[web.AbstractRouteDef] = (),
+        member: Membership | None = None,
     ) -> None:
         """`decider`: for the role `decide`. `settling`: for `settle`. `funnel`: for the others. `routes`: further pages
-        of the web port, beside health and metrics."""
+        of the web port, beside health and metrics. `member`: this is one of several under a supervisor."""
         self._settings = settings
         self._readiness = Readiness(REDIS)
         self._watch = ProcessWatch(steps)
@@ -93,7 +95,10 @@ class Runner:
                 describe=self._tell,
             ),
             api=routes,
+            socket=None if member is None else member.socket,
         )
+        # A supervisor says for all of them what is open.
+        self._tells_openly = member is None
         claims = Claims(self._redis, keys, ttl=settings.claim_ttl, durability=durability)
         writer = RecordWriter(
             output_topics(settings),
@@ -153,10 +158,8 @@ class Runner:
 
     async def start(self) -> None:
         """Open the web port and begin to consume. Raises OSError if the web port is taken."""
-        if self._settings.guarantee == "at_least_once":
-            log.warning("guarantee is at_least_once: a crash between sending and committing repeats a batch")
-        for each in exposures(self._settings, self._funnel):
-            log.warning("%s", each)
+        if self._tells_openly:
+            tell_exposures(self._settings, self._funnel)
         beside = self._open_roles()
         await self._web.start()
         for role in self._roles:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Iterable
+from pathlib import Path
 
 from aiohttp import web
 from ticketgate.agents.scoring.models import Models
@@ -42,9 +43,13 @@ def open_systemone(settings: Settings, models: Models) -> SystemOne:
 
 
 def open_web(
-    settings: Settings, *, health: Iterable[web.AbstractRouteDef], api: Iterable[web.AbstractRouteDef]
+    settings: Settings,
+    *,
+    health: Iterable[web.AbstractRouteDef],
+    api: Iterable[web.AbstractRouteDef],
+    socket: Path | None = None,
 ) -> WebServers:
-    """The ports as the settings say, to be started."""
+    """The ports as the settings say, to be started. socket: all is there, in place of the ports."""
     return WebServers(
         health=health,
         api=api,
@@ -53,6 +58,7 @@ def open_web(
         health_port=settings.web_health_port,
         connections=settings.web_connections,
         idle_timeout_s=settings.web_idle_timeout.total_seconds(),
+        socket=socket,
     )
 
 

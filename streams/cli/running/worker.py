@@ -1,14 +1,18 @@
-"""`ticketgate worker`: one worker process, checked before it starts."""
+"""`ticketgate worker`: one worker process, or several under a supervisor; checked before they start."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 
 import click
 from ticketgate.streams.cli.options import settings_flags
 from ticketgate.streams.config.logs import configure_logging
 from ticketgate.streams.config.settings import Settings
+
+# How a supervisor starts each of its processes.
+MEMBER = (sys.executable, "-m", "ticketgate.streams.cli.running.member")
 
 
 @click.command("worker")
@@ -21,19 +25,40 @@ from ticketgate.streams.config.settings import Settings
     "scorer",
     "model",
     "guarantee",
+    "processes",
     "web_bind",
     "web_port",
     "funnel",
     "log_level",
     roles="--role",
 )
-def command(settings: Settings) -> None:
-    """Run one worker process, until SIGTERM or Ctrl-C; start more of them to scale.
+def command(settings: Settings) -> int | None:
+    """Run one worker process, until SIGTERM or Ctrl-C; start more of them to scale, or have --processes auto use all
+    cores of this machine.
 
     It takes records from as many partitions as its groups give it, and drains them before it ends. A second signal
-    ends it at once.
+    ends it at once. Several processes have one web port; one that ends is started again.
     """
     configure_logging(settings.log_level)
+    require_all(settings)
+    from ticketgate.streams.process.supervising.cores import processes_of
+
+    if (processes := processes_of(settings)) == 1:
+        # Faust is loaded only by who runs a worker.
+        from ticketgate.streams.process.app import run_worker
+
+        run_worker(settings)
+    from ticketgate.streams.process.preflight import port_taken
+    from ticketgate.streams.process.supervising.supervisor import supervise
+
+    try:
+        return asyncio.run(supervise(settings, processes=processes, command=MEMBER))
+    except OSError as err:
+        raise port_taken(settings, err) from err
+
+
+def require_all(settings: Settings) -> None:
+    """What a worker of these settings needs is there. Raises the error that says what is not, and what to do."""
     from ticketgate.streams.process.preflight import (
         needs_funnel,
         needs_policy,
@@ -53,7 +78,3 @@ def command(settings: Settings) -> None:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     asyncio.run(require_dependencies(settings))
     logging.getLogger("aiokafka").setLevel(logging.WARNING)
-    # Faust is loaded only by who runs a worker.
-    from ticketgate.streams.process.app import run_worker
-
-    run_worker(settings)

@@ -18,6 +18,7 @@ from ticketgate.streams.process.doctor.local import (
     look_at_model,
     look_at_policy,
     look_at_port,
+    look_at_processes,
     look_at_versions,
 )
 from ticketgate.streams.process.doctor.remote import look_at_broker, look_at_redis
@@ -49,5 +50,6 @@ async def examine(settings: Settings, *, now_ms: Callable[[], int] = _now_ms) ->
     told, broker = await look_at_broker(settings)
     found += told
     found += await look_at_redis(settings, broker, now_ms=now_ms)
+    found += look_at_processes(settings)
     found += await look_at_port(settings)
     return found

@@ -25,6 +25,7 @@ Check = Literal[
     "topics",
     "redis",
     "clock",
+    "cores",
     "port",
 ]
 

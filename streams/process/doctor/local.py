@@ -29,6 +29,7 @@ from ticketgate.streams.process.preflight import (
     require_policy,
     require_what_a_funnel_names,
 )
+from ticketgate.streams.process.supervising.cores import processes_of, usable_cores
 from ticketgate.streams.roles.decide.scorers import require_scorer
 
 PROJECT = "ticketgate"
@@ -120,6 +121,18 @@ def look_at_model(settings: Settings, questions: Mapping[str, Question]) -> list
     return [Finding("model", "ok", f"{scorer.model.id} answered {asked} in {took_ms:.0f} ms")]
 
 
+def look_at_processes(settings: Settings) -> list[Finding]:
+    """How many processes a worker would start, against what this machine has room for."""
+    cores, processes = usable_cores(), processes_of(settings)
+    threads = processes * settings.scorer_threads
+    each = counted(settings.scorer_threads, "thread")
+    what = f"{counted(processes, 'worker')} of {each} on {counted(cores, 'core')}"
+    if threads > cores and threads > 1:
+        remedy = "set it to auto, or TICKETGATE_SCORER_THREADS to less"
+        return [Finding("cores", "warning", f"TICKETGATE_PROCESSES: {what}, which they share", remedy)]
+    return [Finding("cores", "ok", what)]
+
+
 async def look_at_port(settings: Settings) -> list[Finding]:
     """Whether a worker could listen here, or one of ours does."""
     if settings.web_port == 0:
@@ -154,10 +167,12 @@ def _who_listens(settings: Settings, where: str) -> Finding:
     except (OSError, ValueError, KeyError, TypeError):
         what = f"TICKETGATE_WEB_PORT: {where} is taken, and not by a worker of ours"
         return Finding("port", "fault", what, "set another port, or 0 for a free one")
+    processes = told.get("processes")
+    of = f" with {len(processes)} processes" if isinstance(processes, dict) else ""
     if ready:
-        return Finding("port", "ok", f"{where}: a worker of ours listens there, and is ready")
+        return Finding("port", "ok", f"{where}: a worker of ours{of} listens there, and is ready")
     reasons = "; ".join(f"{part}: {reason}" for part, reason in waiting.items())
-    what = f"{where}: a worker of ours listens there, and is not ready ({reasons})"
+    what = f"{where}: a worker of ours{of} listens there, and is not ready ({reasons})"
     return Finding("port", "warning", what, "mend what it names; see /readyz")
 
 

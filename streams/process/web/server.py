@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from pathlib import Path
 
 from aiohttp import web
 from ticketgate.streams.process.web.connections import BACKLOG, GuardedRunner, connections_allowed
@@ -25,6 +26,7 @@ class WebServer:
     """An aiohttp server. `port` 0 takes a free port; `address` tells which, once started.
 
     connections: at most so many at once. idle_timeout_s: how long one may wait for a request's whole header.
+    socket: listens there, and on no port.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class WebServer:
         connections: int = MOST_CONNECTIONS,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         what: str = "web port",
+        socket: Path | None = None,
     ) -> None:
         """routes: those of a port for programs, or an application that answers for itself."""
         if isinstance(routes, web.Application):
@@ -45,12 +48,12 @@ class WebServer:
             self._application.add_routes(routes)
         self._connections, self._idle_timeout_s = connections, idle_timeout_s
         self._runner: GuardedRunner | None = None
-        self._bind, self._port, self._what = bind, port, what
+        self._bind, self._port, self._what, self._socket = bind, port, what, socket
 
     @property
     def address(self) -> str:
         """`host:port` as bound."""
-        if self._runner is None:
+        if self._runner is None or self._socket is not None:
             raise RuntimeError("the web port is not open")
         host, port = self._runner.addresses[0][:2]
         return f"{host}:{port}"
@@ -64,6 +67,9 @@ class WebServer:
             shutdown_s=SHUTDOWN_TIMEOUT_S,
         )
         await self._runner.setup()
+        if self._socket is not None:
+            await web.UnixSite(self._runner, self._socket, backlog=BACKLOG).start()
+            return
         await web.TCPSite(self._runner, self._bind, self._port, backlog=BACKLOG).start()
         log.info("%s http://%s", self._what, self.address)
 
@@ -86,10 +92,13 @@ class WebServers:
         health_port: int | None,
         connections: int = MOST_CONNECTIONS,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
+        socket: Path | None = None,
     ) -> None:
+        """socket: all pages are there, and there is no port."""
+        health_port = None if socket is not None else health_port
         common = {"bind": bind, "connections": connections, "idle_timeout_s": idle_timeout_s}
         pages = [*api] if health_port is not None else [*health, *api]
-        self._main = WebServer(pages, port=port, **common)  # type: ignore[arg-type]  # each by its name
+        self._main = WebServer(pages, port=port, socket=socket, **common)  # type: ignore[arg-type]  # each by its name
         self._servers = [self._main]
         if health_port is not None:
             self._servers.append(

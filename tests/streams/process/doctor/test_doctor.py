@@ -21,15 +21,17 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from redis import Redis
 from ticketgate.agents.scoring import default_model_path
-from ticketgate.streams.config.settings import load_settings
+from ticketgate.streams.config.settings import Settings, load_settings
 from ticketgate.streams.kafka.topics import topic_config
 from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.ports import HOST, free_port
 from ticketgate.streams.parts.valkey import Valkey
+from ticketgate.streams.process.doctor import local
 from ticketgate.streams.process.doctor.examine import examine
 from ticketgate.streams.process.doctor.finding import Finding
 from ticketgate.streams.process.doctor.local import look_at_versions
 from ticketgate.streams.process.doctor.remote import look_at_broker
+from ticketgate.streams.process.supervising import cores
 
 from tests.streams.cli.conftest import Run, broker, no_settings, ticketgate, tickets
 
@@ -104,7 +106,7 @@ def test_a_deployment_that_lacks_nothing_is_found_sound(scene: Scene, ticketgate
 
     assert {line["status"] for line in ran.lines} == {"ok"}, ran.lines
     assert [line["check"] for line in ran.lines] == [
-        "versions", "policy", "model", "broker", "broker", "topics", "redis", "clock", "port",
+        "versions", "policy", "model", "broker", "broker", "topics", "redis", "clock", "cores", "port",
     ]  # fmt: skip
     assert ran.code == 0
     # It has looked, and bound the namespace to nothing.
@@ -357,6 +359,14 @@ def listening(answer: bytes, status: int = 200) -> Iterator[int]:
         (b"<html>a printer</html>", "fault", "not by a worker of ours", "set another port"),
         (json.dumps({"ready": True, "waiting": {}}).encode(), "ok", "is ready", ""),
         (
+            json.dumps(
+                {"ready": True, "waiting": {}, "processes": {"worker 1": {}, "worker 2": {}}}
+            ).encode(),
+            "ok",
+            "with 2 processes listens there, and is ready",
+            "",
+        ),
+        (
             json.dumps({"ready": False, "waiting": {"redis": "away"}}).encode(),
             "warning",
             "redis: away",
@@ -376,6 +386,29 @@ def test_who_has_the_web_port_is_told(
     assert port_line["status"] == status
     assert told in port_line["what"]
     assert remedy in port_line["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "status", "told"),
+    [
+        ("auto", 1, "ok", "4 workers of 1 thread on 4 cores"),
+        ("auto", 2, "ok", "2 workers of 2 threads on 4 cores"),
+        (1, 1, "ok", "1 worker of 1 thread on 4 cores"),
+        (5, 1, "warning", "5 workers of 1 thread on 4 cores, which they share"),
+        (2, 3, "warning", "TICKETGATE_PROCESSES: 2 workers of 3 threads"),
+    ],
+)
+def test_what_a_machine_has_room_for_is_told(
+    monkeypatch: pytest.MonkeyPatch, processes: object, threads: int, status: str, told: str
+) -> None:
+    for module in (local, cores):
+        monkeypatch.setattr(module, "usable_cores", lambda: 4)
+    settings = Settings.model_validate({"processes": processes, "scorer_threads": threads})
+
+    (found,) = local.look_at_processes(settings)
+
+    assert (found.check, found.status) == ("cores", status)
+    assert told in found.what
 
 
 async def test_a_broker_that_sends_its_clients_nowhere_is_named_with_where(tmp_path: Path) -> None:
