@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import signal
 import time
@@ -14,11 +16,14 @@ from ticketgate.streams.parts.kafka import Kafka, KafkaCluster
 from ticketgate.streams.parts.valkey import Valkey
 
 from ..support.deployment import Deployment, Worker
+from ..support.many_processes import family, kill, processes
 from .network import Network
 
 # Longer than the session of the workers, so that the group gives a frozen worker's partitions away.
 FREEZE_SESSIONS = 1.6
 MOST_WORKERS = 3
+# A supervisor that has just been started has no process yet.
+CHILD_TIMEOUT_S = 30.0
 
 
 @dataclass
@@ -36,6 +41,10 @@ class Scene:
     retired: list[Worker] = field(default_factory=list)
     """Workers that a fault ended. Any other one that ended did so by itself."""
     crashes: int = 0
+    processes: int = 1
+    """Of each worker that is started."""
+    seen: set[int] = field(default_factory=set)
+    """Ids of all processes of workers that were killed."""
     network: Network | None = None
     """What lies between the workers and broker and Redis, in a run where that fails too."""
 
@@ -57,8 +66,35 @@ def kill_worker(scene: Scene) -> None:
     """kill -9 of a worker, and a new one in its place."""
     worker = scene.rng.choice(scene.running)
     scene.retired.append(worker)
+    scene.seen |= family(worker.process.pid)
     worker.kill()
     scene.start_worker()
+
+
+def kill_child(scene: Scene) -> None:
+    """kill -9 of one process of several, which its supervisor replaces."""
+    if (pid := _a_child(scene)) is not None:
+        kill(pid)
+
+
+def freeze_child(scene: Scene) -> None:
+    """SIGSTOP of one process of several for longer than the session, then SIGCONT."""
+    if (pid := _a_child(scene)) is None:
+        return
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(scene.session_s * FREEZE_SESSIONS)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+
+
+def _a_child(scene: Scene) -> int | None:
+    """A process of a worker that runs, once one does."""
+    deadline = time.monotonic() + CHILD_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if found := [pid for worker in scene.running for pid in processes(worker).values()]:
+            return scene.rng.choice(found)
+        time.sleep(0.1)
+    return None
 
 
 def freeze_worker(scene: Scene) -> None:
@@ -131,6 +167,18 @@ def _away(scene: Scene, goes: Callable[[Network], None]) -> None:
     scene.network.heal()
 
 
+PROCESSES_FAULTS: Sequence[tuple[Callable[[Scene], None], int]] = (
+    (kill_worker, 4),
+    (kill_child, 6),
+    (freeze_worker, 2),
+    (freeze_child, 5),
+    (scale, 4),
+    (kill_broker, 4),
+    (kill_redis, 4),
+    (pause_redis, 4),
+)
+"""Those of a run whose workers are several processes each: `kill_worker` is kill -9 of a supervisor."""
+
 FAULTS: Sequence[tuple[Callable[[Scene], None], int]] = (
     (kill_worker, 8),
     (freeze_worker, 6),
@@ -152,7 +200,10 @@ NETWORK_FAULTS: Sequence[tuple[Callable[[Scene], None], int]] = (
 
 def schedule(scene: Scene) -> list[Callable[[Scene], None]]:
     """All faults of a run, in a random order."""
-    chosen, rng = FAULTS if scene.network is None else NETWORK_FAULTS, scene.rng
+    chosen = FAULTS if scene.network is None else NETWORK_FAULTS
+    if scene.processes > 1:
+        chosen = PROCESSES_FAULTS
+    rng = scene.rng
     faults = [fault for fault, times in chosen for _ in range(times)]
     rng.shuffle(faults)
     return faults

@@ -28,6 +28,7 @@ from ticketgate.streams.parts.kafka import Kafka, KafkaCluster
 from ticketgate.streams.parts.valkey import Valkey
 
 from ..support.deployment import Deployment, Sent
+from ..support.many_processes import family, wait_gone
 from ..support.policies import SEED_POLICY
 from . import network as networks
 from .faults import Scene, schedule
@@ -66,6 +67,8 @@ class Report:
     missing: int
     duplicates_by_audit: int
     missing_by_audit: int
+    restarts: int
+    """Processes that the supervisors of the last workers started again."""
     blamed: int
     """Records that were given up because workers ended on them; no fault of a run is a record's."""
     settling: SettlingReport | None
@@ -86,10 +89,17 @@ class Report:
 
 
 def run(
-    *, seed: int, tickets: int, brokers: int, has_network: bool = False, settled_share: float = 0.0
+    *,
+    seed: int,
+    tickets: int,
+    brokers: int,
+    has_network: bool = False,
+    settled_share: float = 0.0,
+    processes: int = 1,
 ) -> Report:
-    """One run, through a network that fails if it has one, and with people who settle that share of what lies in
-    review. Raises AssertionError if it does not settle."""
+    """One run, through a network that fails if it has one, of workers of so many processes each, and with people who
+    settle that share of what lies in review. Raises AssertionError if it does not settle, or a killed worker leaves a
+    process behind."""
     rng = random.Random(seed)
     load = workload(seed, tickets)
     started = time.monotonic()
@@ -108,8 +118,12 @@ def run(
         settings = worker_settings(answers, brokers=brokers) | (network.settings if network else {})
         if settled_share:
             settings |= Settlers.settings(folder)
+        if processes > 1:
+            settings["PROCESSES"] = str(processes)
         gate = stack.enter_context(Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings))
-        scene = Scene(gate, kafka, valkey, SESSION_S, rng, gate.start_worker, network=network)
+        scene = Scene(
+            gate, kafka, valkey, SESSION_S, rng, gate.start_worker, processes=processes, network=network
+        )
         gate.start_worker().wait_ready(120)
         people = (
             Settlers(gate, folder, settled_share, random.Random(f"{seed} people")) if settled_share else None
@@ -132,7 +146,16 @@ def run(
             for worker in gate.workers:
                 (keep / worker.log_file.name).write_bytes(worker.log_file.read_bytes())
             print(f"logs kept in {keep}")
+        leave_nothing(scene)
         return report
+
+
+def leave_nothing(scene: Scene) -> None:
+    """Kill what still runs; raises AssertionError unless all that killed workers had started ends by itself."""
+    for worker in scene.running:
+        scene.seen |= family(worker.process.pid)
+        worker.kill()
+    wait_gone(scene.seen)
 
 
 def worker_settings(answers: Path, *, brokers: int) -> dict[str, str]:
@@ -210,8 +233,13 @@ def settle(scene: Scene, *, topic: str = "tickets", group: str | None = None) ->
     """Wait until every partition is committed to its end."""
     if not scene.running:
         scene.start_worker()
-    deadline = time.monotonic() + (SETTLE_TIMEOUT_S if scene.network is None else NETWORK_SETTLE_TIMEOUT_S)
+    # Since it last came nearer: on a machine that is busy with other things much takes long, and is not stuck.
+    patience_s = SETTLE_TIMEOUT_S if scene.network is None else NETWORK_SETTLE_TIMEOUT_S
+    least, deadline = sys.maxsize, time.monotonic() + patience_s
     while (lag := scene.gate.lag(topic, group=group)) != 0:
+        if lag < least:
+            print(f"{time.strftime('%H:%M:%S')} {lag} records left of {topic}", file=sys.stderr, flush=True)
+            least, deadline = lag, time.monotonic() + patience_s
         if time.monotonic() > deadline:
             states = {worker.log_file.name: worker.ready() for worker in scene.running}
             raise AssertionError(
@@ -248,6 +276,7 @@ def books(
         missing=len(missing),
         duplicates_by_audit=audit["duplicates"],
         missing_by_audit=audit["missing"],
+        restarts=sum(int(worker.metric("ticketgate_process_restarts_total")) for worker in scene.running),
         blamed=sum(map(_is_blamed, (*outputs, *dead_letters))),
         settling=None if people is None else settling_books(people),
         seconds=round(seconds, 1),
@@ -271,6 +300,7 @@ def main() -> None:
     parser.add_argument("--brokers", type=int, choices=(1, 3), default=1)
     parser.add_argument("--network", action="store_true", help="through a network that fails")
     parser.add_argument("--settle", type=float, default=0.0, help="the share of review that people settle")
+    parser.add_argument("--processes", type=int, default=1, help="of each worker")
     options = parser.parse_args()
     # A producer that lives through a broker's death has much to say about it.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
@@ -280,6 +310,7 @@ def main() -> None:
         brokers=options.brokers,
         has_network=options.network,
         settled_share=options.settle,
+        processes=options.processes,
     )
     print(json.dumps(asdict(report)))
     sys.exit(0 if report.is_clean else 1)

@@ -50,6 +50,16 @@ def test_a_storm_while_people_settle_gives_each_settled_ticket_one_effect(
     assert report.is_clean, report
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_storm_over_workers_of_two_processes_repeats_nothing_and_leaves_nothing(seed: int) -> None:
+    report = run(seed=seed, tickets=20_000, brokers=1, processes=2)
+
+    print(json.dumps(asdict(report)))
+    assert report.faults["kill_worker"] >= 1
+    assert report.faults["kill_child"] >= 1
+    assert report.is_clean, report
+
+
 def test_a_storm_over_the_funnel_through_such_a_network_makes_no_transfer_twice() -> None:
     report = run_payments(seed=1, cases=1_000, has_network=True)
 
