@@ -200,6 +200,35 @@ def test_who_answers_for_the_policy_does_not_settle_by_it(deploy: NewDeployment,
     assert told[others.id]["outcome"] == "accepted"
 
 
+def test_what_was_signed_for_one_deployment_changes_nothing_in_another(
+    deploy: NewDeployment, tmp_path: Path
+) -> None:
+    """Neither in one with other topics, nor in a copy of all topics, whose Redis does not have the ticket's claim."""
+    desk = desk_of(deploy, tmp_path, ["A"])
+    (tmp_path / "other").mkdir()
+    other = desk_of(deploy, tmp_path / "other", ["A"])
+    other.deployment.start_worker(ROLES="decide,settle")
+    desk.deployment.start_worker(ROLES="decide")
+    for each in (desk, other):
+        each.deployment.send([ticket("A")])
+    pressed = desk.settlement(desk.reviews(1)["A"])
+    other.reviews(1)
+
+    desk.press(pressed)
+    other.send(*desk.sent)
+    elsewhere = other.told(1)[pressed.id]
+    copy = desk.deployment.start_worker(ROLES="settle", NAMESPACE="a-copy", GROUP="a-copy")
+    in_a_copy = desk.told(1)[pressed.id]
+    assert copy.stop() == 0
+
+    assert (elsewhere["outcome"], elsewhere["code"]) == ("void", "no_such_record")
+    assert (in_a_copy["outcome"], in_a_copy["code"]) == ("void", "claim_expired")
+    assert [*other.dispatched(), *desk.dispatched()] == []
+
+    desk.deployment.start_worker(ROLES="settle")
+    desk.deployment.wait_for_records(1, "dispatch")
+
+
 def test_a_worker_that_may_settle_needs_keys(deploy: NewDeployment, tmp_path: Path) -> None:
     desk = desk_of(deploy, tmp_path, [])
     (tmp_path / "keys.toml").unlink()
