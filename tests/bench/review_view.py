@@ -30,12 +30,17 @@ def rows(first: int, stop: int, count: int) -> list[Reviewed]:
             place=f"review:{n % 6}:{n // 6}", key=f"{n:064x}", ticket_id=f"T-{n}", tenant=f"t{n % 7}",
             kind=Kind.DECISION, at_ms=NOW - 10 * count + 10 * n, sha256="ab" * 32,
             stage=chance.choice(["policy", "abstention", "answers"]), policy="support",
-            rules=tuple(chance.sample([f"rule-{k}" for k in range(12)], chance.randrange(1, 3))),
-            labels=tuple(chance.sample([f"label-{k}" for k in range(20)], 3)), reasons=("a rule is broken",),
-            text=" ".join(chance.choices(WORDS, k=30)),
+            rules=(*chance.sample([f"rule-{k}" for k in range(12)], chance.randrange(1, 3)), *_seldom(n)),
+            labels=(*chance.sample([f"label-{k}" for k in range(20)], 3), *(["odd"] if n % 2 else [])),
+            reasons=("a rule is broken",), text=" ".join([*chance.choices(WORDS, k=30), ("even", "odd")[n % 2]]),
         )
         for n in range(first, stop)
     ]  # fmt: skip
+
+
+def _seldom(n: int) -> list[str]:
+    """Rules that half of all have, and that one in ten thousand has."""
+    return [*(["even"] if n % 2 == 0 else []), *(["rare"] if n % 10_000 == 9_999 else [])]
 
 
 def timed(name: str, call: Callable[[], object]) -> None:
@@ -68,6 +73,17 @@ def main(count: int) -> None:
                 "rule, label and tenant": lambda: view.page(
                     Wanted(rules=["rule-3"], labels=["label-5"], tenant="t2"), now_ms=NOW
                 ),
+                "two that never hold together": lambda: view.page(
+                    Wanted(rules=["even"], labels=["odd"]), now_ms=NOW
+                ),
+                "words that never do": lambda: view.page(Wanted(words="even odd"), now_ms=NOW),
+                "words and a rule of which few have both": lambda: view.page(
+                    Wanted(words="card", rules=["rare"]), now_ms=NOW
+                ),
+                "count of two that never do": lambda: view.count(
+                    Wanted(rules=["even"], labels=["odd"]), now_ms=NOW
+                ),
+                "count of words that never do": lambda: view.count(Wanted(words="even odd"), now_ms=NOW),
                 "words that all have": lambda: view.page(Wanted(words="card"), now_ms=NOW),
                 "words and a rule": lambda: view.page(
                     Wanted(words="card refund", rules=["rule-3"]), now_ms=NOW

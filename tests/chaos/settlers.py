@@ -25,7 +25,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from ticketgate.agents.settling.signing import sign
 from ticketgate.codecs.records.settlement import Action, Settlement
 
-from ..support.deployment import Deployment, Sent
+from ..support.deployment import Deployment, Sent, partitions_of
 from ..support.desk import KEYS, Desk, read
 from ..support.policies import SEED_POLICY
 
@@ -136,8 +136,8 @@ class Settlers:
         )
         producer = AIOKafkaProducer(bootstrap_servers=self.gate.bootstrap, acks="all")
         async with consumer, producer:
-            parts = [TopicPartition(review, part) for part in consumer.partitions_for_topic(review) or ()]
-            partitions = [*(await producer.partitions_for(self.gate.topic("settlements")))]
+            parts = [TopicPartition(review, part) for part in await partitions_of(consumer, review)]
+            partitions = sorted(await partitions_of(consumer, self.gate.topic("settlements")))
             consumer.assign(parts)
             await consumer.seek_to_beginning(*parts)
             while True:
@@ -198,7 +198,9 @@ class Settlers:
 
     def _settlement(self, desk: Desk, record: ConsumerRecord[bytes, bytes], *, by: str) -> Settlement:
         action = self.rng.choice([Action.ACCEPT, Action.ACCEPT, Action.REJECT, Action.RETURN])
-        return desk.settlement(record, action, labels=LABELS, by=by)
+        # Of a collision the ticket's own key, as who mistakes it for a decision would.
+        key, _, _ = read(record).idempotency_key.partition(":")
+        return desk.settlement(record, action, labels=LABELS, by=by, key=key)
 
 
 async def _is_at_end(consumer: AIOKafkaConsumer, parts: Sequence[TopicPartition]) -> bool:

@@ -248,7 +248,7 @@ async def _read(bootstrap: str, topics: Sequence[str]) -> list[ConsumerRecord[by
         partitions = [
             TopicPartition(topic, partition)
             for topic in topics
-            for partition in sorted(await _partitions(consumer, topic))
+            for partition in sorted(await partitions_of(consumer, topic))
         ]
         consumer.assign(partitions)
         ends = await consumer.end_offsets(partitions)
@@ -268,7 +268,7 @@ async def _lag(bootstrap: str, topic: str, group: str) -> int:
         isolation_level="read_committed",
     )
     async with consumer:
-        partitions = [TopicPartition(topic, partition) for partition in await _partitions(consumer, topic)]
+        partitions = [TopicPartition(topic, partition) for partition in await partitions_of(consumer, topic)]
         # Assigned, not subscribed: this reader must not join the workers' group.
         consumer.assign(partitions)
         ends = await consumer.end_offsets(partitions)
@@ -283,7 +283,8 @@ async def _lag(bootstrap: str, topic: str, group: str) -> int:
         return behind
 
 
-async def _partitions(consumer: AIOKafkaConsumer, topic: str) -> set[int]:
+async def partitions_of(consumer: AIOKafkaConsumer, topic: str) -> set[int]:
+    """A topic's partitions, once the consumer knows them."""
     while not (found := consumer.partitions_for_topic(topic)):
         await consumer._client.force_metadata_update()
         await consumer._client._wait_on_metadata(topic)

@@ -84,12 +84,13 @@ def list_(
         older_than_ms=None if older_than is None else now - _ms(older_than),
     )
     with fed_view(settings) as view:
-        page = view.page(wanted, now_ms=now, after=after, most=most)
+        page = view.page_from(wanted, now_ms=now, after=after, most=most)
         count, numbers = view.count(wanted, now_ms=now), view.numbers(now_ms=now)
-    log_texts(settings, by, "list", [each.key for each in page if each.says])
+    log_texts(settings, by, "list", [each.key for each in page.rows if each.says])
     if as_json:
         print_json(
-            {"rows": [asdict(each) for each in page], "count": count.rows, "count_is_whole": count.is_whole}
+            {"rows": [asdict(each) for each in page.rows], "next_after": page.next_after}
+            | {"page_is_full": page.is_full, "count": count.rows, "count_is_whole": count.is_whole}
             | {"numbers": numbers}
         )
         return
@@ -105,18 +106,20 @@ def list_(
                 ", ".join(each.labels),
                 each.says,
             )
-            for each in page
+            for each in page.rows
         ],
     )
-    more = "" if count.is_whole else "more than "
+    more = "" if count.is_whole else "at least "
     oldest = age(now - numbers["oldest_ms"]) if numbers["oldest_ms"] else "none"
     say(f"{more}{count.rows:,} {state}; the oldest that waits: {oldest}")
     if numbers["expired"]:
         say(
             f"{numbers['expired']:,} expired, which can be settled no more: `ticketgate review list --state expired`"
         )
-    if len(page) == most:
-        say(f"next page: --after {page[-1].id}")
+    if not page.is_full:
+        say("looking ended before the end, so that you need not wait: there may be more on the next page")
+    if page.next_after is not None:
+        say(f"next page: --after {page.next_after}")
 
 
 def _ends(left_ms: int) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -36,17 +39,47 @@ def person_of(settings: Settings, person: str | None) -> str:
     return pseudonym_of(settings.people_file, person or getpass.getuser())
 
 
-def fed_view(settings: Settings) -> View:
-    """The view, up to date. Raises `Unreachable`, `ConditionFailed` and `CommandError`."""
+@contextmanager
+def fed_view(settings: Settings) -> Iterator[View]:
+    """The view, up to date; a damaged one is made anew. Raises `Unreachable`, `ConditionFailed` and `CommandError`."""
+    from ticketgate.streams.operations.review.tables import is_broken, take_away
+
+    path = settings.review_view
+    try:
+        try:
+            view = _fed(settings)
+        except sqlite3.DatabaseError as err:
+            if not is_broken(err):
+                raise
+            take_away(path)
+            view = _fed(settings)
+        except OSError as err:
+            raise CommandError(
+                f"TICKETGATE_REVIEW_VIEW: {path} cannot be written ({err.strerror}); name another file"
+            ) from err
+        with view:
+            yield view
+    except sqlite3.DatabaseError as err:
+        raise view_fault(path, err) from err
+
+
+def view_fault(path: Path, err: sqlite3.DatabaseError) -> CommandError:
+    """What a person is told of a view that SQLite cannot use; one that is damaged is taken away."""
+    from ticketgate.streams.operations.review.tables import is_broken, take_away
+
+    if is_broken(err):
+        take_away(path)
+        what = "was damaged, and was taken away; run the command again, which makes it anew from the topics"
+        return CommandError(f"TICKETGATE_REVIEW_VIEW: {path} {what}")
+    remedy = "make room or free it, or name another file"
+    return CommandError(f"TICKETGATE_REVIEW_VIEW: {path} cannot be used ({err}); {remedy}")
+
+
+def _fed(settings: Settings) -> View:
     from ticketgate.streams.operations.review.feeding import open_view
 
-    try:
-        with steps() as progress:
-            return asyncio.run(open_view(settings, settings.review_view, progress=progress))
-    except OSError as err:
-        raise CommandError(
-            f"TICKETGATE_REVIEW_VIEW: {settings.review_view} cannot be written ({err.strerror}); name another file"
-        ) from err
+    with steps() as progress:
+        return asyncio.run(open_view(settings, settings.review_view, progress=progress))
 
 
 def log_texts(settings: Settings, by: str, command: str, cases: list[str]) -> None:

@@ -124,3 +124,13 @@ class Count:
 
     rows: int
     is_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows, the oldest first. next_after: behind which id to go on, None at the end. is_full False: there may be
+    more than these, but looking ended there, so that no page waits for what is hardly ever found."""
+
+    rows: Sequence[Case]
+    next_after: int | None
+    is_full: bool

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 from ticketgate.streams.operations.review.rows import Case, Kind, Reviewed, Sent, State, Told
+from ticketgate.streams.operations.review.tables import MADE, ViewReplaced, writing
 
 # A record's id is its time in ms and a number: as many in one millisecond as there may be without a gap in order.
 PER_MS = 4096
@@ -24,10 +25,11 @@ EFFECTIVE = {"accepted": State.ACCEPTED, "rejected": State.REJECTED, "returned":
 
 
 class ViewWriter:
-    """Writes into the tables of one view. `claim_ttl_ms`: how long a record in review can be settled."""
+    """Writes into the tables of one view. `made`: the making that it was opened as; `claim_ttl_ms`: how long a record
+    in review can be settled. Raises `ViewReplaced` where another process made the file anew, and sqlite3's errors."""
 
-    def __init__(self, db: sqlite3.Connection, *, claim_ttl_ms: int) -> None:
-        self._db, self._ttl_ms = db, claim_ttl_ms
+    def __init__(self, db: sqlite3.Connection, *, made: str, claim_ttl_ms: int) -> None:
+        self._db, self._made, self._ttl_ms = db, made, claim_ttl_ms
 
     def offsets(self) -> dict[tuple[str, int], int]:
         """By topic and partition, one past the last record that was taken in."""
@@ -177,13 +179,15 @@ class ViewWriter:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with writing(self._db):
+            self._check()
             yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+
+    def _check(self) -> None:
+        """That it still is the view that was opened. Raises `ViewReplaced`."""
+        found = self._db.execute("SELECT value FROM about WHERE name = ?", [MADE]).fetchone()
+        if found is None or found[0] != self._made:
+            raise ViewReplaced("another process has made the view anew")
 
 
 def tags_of(row: Reviewed | Case) -> list[str]:

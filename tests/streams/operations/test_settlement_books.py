@@ -105,7 +105,9 @@ def test_offsets_that_were_lost_are_set_where_commits_ended(desk: Desk) -> None:
     assert len(desk.deployment.committed("settled")) == 4
 
 
-@pytest.mark.xfail(strict=True, reason="a settlement that is read again is judged by today's clock and let go of")
+@pytest.mark.xfail(
+    strict=True, reason="a settlement that is read again is judged by today's clock and let go of"
+)
 def test_what_a_person_decided_is_not_decided_again(desk: Desk) -> None:
     """Judged by today's policy and clock it would not be taken, and would let go of its ticket."""
     assert desk.deployment.workers[0].stop() == 0

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ticketgate.streams.operations.review import view as view_module
 from ticketgate.streams.operations.review.rows import Kind, Reviewed, Sent, State, Told, Wanted
 from ticketgate.streams.operations.review.view import View
 
@@ -63,6 +64,43 @@ def test_what_waits_is_listed_the_oldest_first_and_page_by_page(tmp_path: Path) 
         assert [each.key for each in first + rest] == ["k1", "k2", "k3"]
         assert first[0].says.startswith("My card")
         assert view.offsets() == {("review", 0): 4}
+
+
+def test_what_hardly_ever_holds_together_is_looked_for_a_page_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_module, "MOST_LOOKED_AT", 10)
+    monkeypatch.setattr(view_module, "MOST_COUNTED", 10)
+    both = {7, 31, 32}
+    rows = [
+        reviewed(
+            n, rules=("r1", "r2") if n in both else (f"r{n % 2 + 1}",), text="refund" if n in both else "x"
+        )
+        for n in range(40)
+    ]
+    with opened(tmp_path) as view:
+        view.add(rows, {})
+        for wanted in (
+            Wanted(rules=["r1", "r2"]),
+            Wanted(rules=["r1"], labels=["billing", "urgent"], words="refund"),
+        ):
+            found, after, pages = list[str](), 0, 0
+            while True:
+                page = view.page_from(wanted, now_ms=NOW, after=after)
+                found += [each.key for each in page.rows]
+                pages += 1
+                if page.next_after is None:
+                    break
+                assert not page.is_full
+                assert page.next_after > after
+                after = page.next_after
+            assert page.is_full
+            assert found == ["k7", "k31", "k32"]
+            assert pages == (1 if wanted.words else 3)
+        count = view.count(Wanted(rules=["r1", "r2"]), now_ms=NOW)
+        assert (count.rows, count.is_whole) == (1, False)
+        full = view.page_from(Wanted(rules=["r1"]), now_ms=NOW, most=5)
+        assert (len(full.rows), full.next_after, full.is_full) == (5, full.rows[-1].id, True)
 
 
 def test_what_is_settled_waits_no_more_and_its_text_is_forgotten(tmp_path: Path) -> None:
