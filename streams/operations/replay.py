@@ -8,6 +8,7 @@
 A replay never goes forward: what lies between would be passed over. So it refuses a topic that was made anew, and one
 that lost its end unless that is what it is for (cut.py). `dispatch` goes back to where commits ended and no
 further: the ledger keeps an effect from being had twice, but what nobody carried out then might be carried out now.
+So does `settlements`: by today's policy and clock, what was taken then might not be, and free its ticket for another.
 See ARCHITECTURE.md#delivery.
 """
 
@@ -128,6 +129,12 @@ async def plan_replay(
         raise ConditionFailed(
             f"{of.topic} is not decided anew, and an effect that was left to others might be carried out",
             "use --replay-from marks or cut; an effect that was refused comes by `ticketgate ledger dispatch KEY`",
+        )
+    if of.role == "settle" and not isinstance(place, (FromMarks, FromCut)):
+        # Its time is over by now: it would not be taken, and would let go of the ticket that it has settled.
+        raise ConditionFailed(
+            "what a person decided is not decided again",
+            "use --replay-from marks or cut; what was not taken is settled anew with `ticketgate review settle`",
         )
     await require_no_members(connection_of(settings), of.group)
     keys = Keys(settings.namespace)

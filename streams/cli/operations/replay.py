@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     help="marks: where commits ended. cut: where a topic that lost its end has records that were not decided."
     " OFFSET: with --partition. TIME: such as 2026-11-29T18:00:00Z.",
 )
-@of_flag("Whose offsets; dispatch: those of the effects, to marks alone.", "dispatch")
+@of_flag(
+    "Whose offsets; dispatch: those of the effects. dispatch and settlements: to marks or cut alone.",
+    "dispatch",
+)
 @click.option("--partition", type=click.IntRange(min=0), help="This partition alone.")
 @click.option("--yes", is_flag=True, help="Do it; without, it only says what would come of it.")
 @json_flag
