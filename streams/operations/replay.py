@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from aiokafka import TopicPartition
 from redis.asyncio import Redis
@@ -35,39 +34,15 @@ from ticketgate.streams.lane.taking.records import output_topics
 from ticketgate.streams.operations.cut import not_in_ledger, require_same_topic, require_whole
 from ticketgate.streams.operations.decided import Evidence
 from ticketgate.streams.operations.inputs import Input, Source
+from ticketgate.streams.operations.replay_places import (
+    FromBeginning,
+    FromCut,
+    FromMarks,
+    FromOffset,
+    FromTime,
+    ReplayFrom,
+)
 from ticketgate.streams.operations.walk import decided_in
-
-
-@dataclass(frozen=True, slots=True)
-class FromMarks:
-    """Where commits ended: the remedy for offsets that were reset."""
-
-
-@dataclass(frozen=True, slots=True)
-class FromCut:
-    """The first input that was not decided, also below what was committed: the remedy for a topic that lost its end."""
-
-
-@dataclass(frozen=True, slots=True)
-class FromBeginning:
-    """The first record that is still there."""
-
-
-@dataclass(frozen=True, slots=True)
-class FromOffset:
-    """An offset of one partition."""
-
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class FromTime:
-    """The first record that is not older."""
-
-    at: datetime
-
-
-ReplayFrom: TypeAlias = FromMarks | FromCut | FromBeginning | FromOffset | FromTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,17 +100,8 @@ async def plan_replay(
     progress: Progress,
 ) -> Plan:
     """1 and 2. Changes nothing. Raises `GroupHasMembers`, `ConditionFailed`, `Unreachable`, redis-py's errors."""
-    if not isinstance(of, Input) and not isinstance(place, (FromMarks, FromCut)):
-        raise ConditionFailed(
-            f"{of.topic} is not decided anew, and an effect that was left to others might be carried out",
-            "use --replay-from marks or cut; an effect that was refused comes by `ticketgate ledger dispatch KEY`",
-        )
-    if of.role == "settle" and not isinstance(place, (FromMarks, FromCut)):
-        # Its time is over by now: it would not be taken, and would let go of the ticket that it has settled.
-        raise ConditionFailed(
-            "what a person decided is not decided again",
-            "use --replay-from marks or cut; what was not taken is settled anew with `ticketgate review settle`",
-        )
+    if not isinstance(place, (FromMarks, FromCut)):
+        _require_decided_anew(of)
     await require_no_members(connection_of(settings), of.group)
     keys = Keys(settings.namespace)
     await _require_identity(settings, of, redis, keys)
@@ -192,6 +158,21 @@ async def carry_out(settings: Settings, of: Source, redis: Redis, plan: Plan) ->
     for each in plan.partitions:
         # They may lie behind a cut, also where the offset need not move. The lanes learn others.
         await forget_witnesses(redis, keys, topic, each.partition)
+
+
+def _require_decided_anew(of: Source) -> None:
+    """That of what was read its outcome may come again."""
+    if not isinstance(of, Input):
+        raise ConditionFailed(
+            f"{of.topic} is not decided anew, and an effect that was left to others might be carried out",
+            "use --replay-from marks or cut; an effect that was refused comes by `ticketgate ledger dispatch KEY`",
+        )
+    if of.role == "settle":
+        # Its time is over by now: it would not be taken, and would let go of the ticket that it has settled.
+        raise ConditionFailed(
+            "what a person decided is not decided again",
+            "use --replay-from marks or cut; what was not taken is settled anew with `ticketgate review settle`",
+        )
 
 
 async def _require_identity(settings: Settings, of: Source, redis: Redis, keys: Keys) -> None:

@@ -18,7 +18,8 @@ from ticketgate.streams.config.usage import CommandError
 
 if TYPE_CHECKING:
     from ticketgate.streams.operations.inputs import InputName, Source
-    from ticketgate.streams.operations.replay import Plan, ReplayFrom
+    from ticketgate.streams.operations.replay import Plan
+    from ticketgate.streams.operations.replay_places import ReplayFrom
 
 
 @click.command("replay")
@@ -68,7 +69,13 @@ def command(
 
 def parse_place(text: str) -> ReplayFrom:
     """Raises `CommandError`."""
-    from ticketgate.streams.operations.replay import FromBeginning, FromCut, FromMarks, FromOffset, FromTime
+    from ticketgate.streams.operations.replay_places import (
+        FromBeginning,
+        FromCut,
+        FromMarks,
+        FromOffset,
+        FromTime,
+    )
 
     if text == "marks":
         return FromMarks()

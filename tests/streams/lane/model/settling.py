@@ -49,6 +49,8 @@ class Rules:
     """Each write waits for the disk."""
     restores_rejects: bool = True
     """A rebuild reads what was rejected, and not the dispatched alone."""
+    replays_to_commits: bool = True
+    """A replay of settlements goes back to where commits ended, and no further."""
     restores_ticket_claims: bool = True
     """A rebuild gives a settled ticket's claim the lifetime that its settlement gave it."""
 
@@ -139,6 +141,15 @@ class Office:
                 self._restore(said.key, Claim(said.of, "t"), until)
         redis.restore((), broker.committed)
         redis.sync()
+
+    def replay(self, partition: int, rules: Rules) -> None:
+        """`replay --of settlements`, while no worker runs: to where commits ended, or as far back as there are any."""
+        broker, redis = self.world.broker, self.world.redis
+        broker.complete()
+        if not rules.replays_to_commits:
+            broker.committed[partition] = broker.starts[partition]
+            redis._set(("committed", partition), broker.starts[partition])
+            redis.sync()
 
     def _restore(self, key: Key, claim: Claim, until: int) -> None:
         if until > self.now and self.world.redis.claim_if_free(key, claim) == claim:

@@ -361,6 +361,19 @@ def a_rebuild_forgets_for_how_long_a_settled_tickets_claim_lives(rules: Rules) -
     scene.rests()
 
 
+def a_replay_lets_go_of_what_was_settled(rules: Rules) -> None:
+    """Taken and committed; read again under another policy it is not taken, and frees its ticket for another."""
+    scene = Scene(rules)
+    scene.office.send(0, "K")
+    scene.drains(0).kill()
+    scene.office.policy = 1
+    scene.office.replay(0, rules)
+    scene.drains(0)
+    scene.office.send(1, "K")
+    scene.drains(1)
+    scene.rests()
+
+
 FOUND = [
     (a_void_is_taken_back_while_another_takes_the_claim_over, "deletes"),
     (a_zombie_lets_go_of_what_its_successor_was_given, "lets_go_by_token"),
@@ -371,6 +384,7 @@ FOUND = [
     (what_is_not_taken_takes_anothers_claim_away, "lets_go_by_compare"),
     (a_rebuild_forgets_what_was_rejected, "restores_rejects"),
     (a_rebuild_forgets_for_how_long_a_settled_tickets_claim_lives, "restores_ticket_claims"),
+    (a_replay_lets_go_of_what_was_settled, "replays_to_commits"),
 ]
 
 
