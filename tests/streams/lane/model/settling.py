@@ -120,6 +120,13 @@ class Office:
                 self.world.redis._set(("claim", key), None)
                 del self.ends[key]
 
+    def loses_writes(self) -> None:
+        """After Redis lost its last writes: a lifetime is a moment, and what is over does not come back with them."""
+        redis = self.world.redis
+        for name in list(redis._state):
+            if name[0] == "claim" and str(name[-1]) not in self.ends:
+                redis._set(name, None)
+
     def lives(self, key: Key, *, until: int) -> None:
         """A claim's lifetime is raised."""
         self.ends[key] = max(self.ends.get(key, 0), until)
