@@ -14,8 +14,8 @@ from ticketgate.codecs.verdict import Stage, Verdict
 Case = TypeVar("Case")
 
 # Called with a gate's stage just before it runs; gives what to call with its verdict, None if it let the case
-# through. What lies between the two calls is the gate, so whoever holds a clock can time it, and since each run
-# has its own second function, threads may share an observer. If the gate raises, the second call never comes.
+# through. What lies between the two calls is the gate, so whoever holds a clock can time it. If the gate raises,
+# the second call never comes. Whether threads may share an observer is for its maker to say.
 Observer = Callable[[Stage], Callable[[Verdict | None], None]]
 
 

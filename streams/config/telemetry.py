@@ -13,12 +13,14 @@ from ticketgate.agents.deciding.gate import Observer
 from ticketgate.codecs.records.decision import PolicyRef
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.verdict import Stage, Verdict
+from ticketgate.streams.config.batch_histogram import BatchHistogram
+from ticketgate.streams.config.decision_metrics import DecisionMetrics
+from ticketgate.streams.config.gate_tally import GateTally
 from ticketgate.streams.config.settlement_metrics import SettlementMetrics
 
 # A gate takes microseconds, scoring a batch milliseconds to seconds.
 _GATE_BUCKETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
 _BATCH_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_PROBABILITY_BUCKETS = tuple(n / 10 for n in range(1, 11))
 
 
 # first: the look that decides. later: one before an effect is sent, on evidence looked up anew.
@@ -45,10 +47,10 @@ class Telemetry:
             ["gate", "outcome", "look"],
             registry=registry,
         )
-        self._gate_seconds = Histogram(
+        self._gate_seconds = BatchHistogram(
             "ticketgate_gate_duration_seconds",
             "Time in a gate",
-            ["gate"],
+            "gate",
             buckets=_GATE_BUCKETS,
             registry=registry,
         )
@@ -59,7 +61,7 @@ class Telemetry:
             buckets=_BATCH_BUCKETS,
             registry=registry,
         )
-        self._decisions = Counter("ticketgate_decisions", "Decisions emitted", ["status"], registry=registry)
+        self._decisions = DecisionMetrics(registry)
         self._repairs = Counter(
             "ticketgate_repair_attempts",
             "Repairs by the gate that asked for them: granted, or why they ended",
@@ -88,24 +90,8 @@ class Telemetry:
             "For how long the oldest open outcome has been open",
             registry=registry,
         )
-        self._rules = Counter(
-            "ticketgate_rule_evaluations",
-            "Rules by what they said: held, broken, open",
-            ["rule", "result"],
-            registry=registry,
-        )
         self._dead_letters = Counter(
             "ticketgate_dead_letter", "Dead letters by code", ["code"], registry=registry
-        )
-        self._probability = Histogram(
-            "ticketgate_answer_probability",
-            "The probability of true of each noul answer",
-            ["question"],
-            buckets=_PROBABILITY_BUCKETS,
-            registry=registry,
-        )
-        self._truncated = Counter(
-            "ticketgate_truncated", "Answers given on a part of the state", ["question"], registry=registry
         )
         self._reopens = Counter(
             "ticketgate_lane_reopens", "Lanes reopened, by cause", ["cause"], registry=registry
@@ -157,19 +143,23 @@ class Telemetry:
         if count:
             self._records.labels(topic, outcome).inc(count)
 
-    def gate(self, stage: Stage, *, look: Look = "first") -> Callable[[Verdict | None], None]:
-        """The observer of the gate runner (agents/deciding/gate.py): counts and times one gate."""
+    def gates(self, tally: GateTally) -> None:
+        """Count and time the gates of a batch."""
+        for stage, seconds in tally.seconds.items():
+            self._gate_seconds.observe(stage, seconds)
+        for (stage, status), count in tally.said.items():
+            self.gate_outcome(stage, "pass" if status is None else status, count)
+
+    def gate_later(self, stage: Stage) -> Callable[[Verdict | None], None]:
+        """An observer of the gate runner (agents/deciding/gate.py) at a look after the one that decided: counts and
+        times one gate."""
         started = time.perf_counter()
 
         def seen(verdict: Verdict | None) -> None:
-            self._gate_seconds.labels(stage).observe(time.perf_counter() - started)
-            self.gate_outcome(stage, _said(verdict), look=look)
+            self._gate_seconds.observe(stage, (time.perf_counter() - started,))
+            self.gate_outcome(stage, _said(verdict), look="later")
 
         return seen
-
-    def gate_later(self, stage: Stage) -> Callable[[Verdict | None], None]:
-        """As `gate`, for a look after the one that decided."""
-        return self.gate(stage, look="later")
 
     def gate_into(self, said: list[GateSaid]) -> Observer:
         """An observer that times each gate, and notes in `said` what is to be counted once it is committed."""
@@ -178,7 +168,7 @@ class Telemetry:
             started = time.perf_counter()
 
             def seen(verdict: Verdict | None) -> None:
-                self._gate_seconds.labels(stage).observe(time.perf_counter() - started)
+                self._gate_seconds.observe(stage, (time.perf_counter() - started,))
                 said.append((stage, _said(verdict)))
 
             return seen
@@ -192,20 +182,11 @@ class Telemetry:
 
     def decided(self, decisions: Iterable[Decision]) -> None:
         """Count decisions that were committed."""
-        for decision in decisions:
-            self._decisions.labels(decision.verdict.status).inc()
-            for rule, truth in decision.rule_truths.items():
-                result = "open" if truth is None else "held" if truth else "broken"
-                self._rules.labels(rule, result).inc()
-            for question, probability in decision.probabilities.items():
-                if isinstance(probability, (int, float)):
-                    self._probability.labels(question).observe(probability)
-            for question in decision.truncated:
-                self._truncated.labels(question).inc()
+        self._decisions.count_all(decisions)
 
     def judged(self, verdict: Verdict) -> None:
         """Count the verdict on a proposal that was committed."""
-        self._decisions.labels(verdict.status).inc()
+        self._decisions.count(verdict.status)
 
     def repair(self, gate: str, stop_reason: str) -> None:
         """Count one repair that was granted, or that ended."""

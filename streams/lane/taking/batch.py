@@ -8,6 +8,7 @@ Relies on: a fenced output. Steps: 3 decode, 4 claim, 5 decide, 6 commit. See AR
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -247,8 +248,8 @@ class ClaimingTaker(Generic[D, J]):
         telemetry.records(topic, "tombstone", intake.tombstones)
         telemetry.put_aside(topic, (each.malformed for each in intake.unreadable))
         telemetry.records(topic, "replayed", replayed)
-        for each in decided:
-            telemetry.records(topic, whereto(each.outcome.verdict))
+        for place, count in Counter(whereto(each.outcome.verdict) for each in decided).items():
+            telemetry.records(topic, place, count)
         telemetry.gate_outcome(Stage.IDENTITY, "pass", len(decided) - collided)
         telemetry.gate_outcome(Stage.IDENTITY, "replayed", replayed)
         telemetry.gate_outcome(Stage.IDENTITY, "review", collided)

@@ -15,6 +15,7 @@ from ticketgate.agents.scoring import Scorer
 from ticketgate.agents.scoring.scorer import Closable
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
+from ticketgate.streams.config.gate_tally import GateTally
 from ticketgate.streams.config.telemetry import Telemetry
 from ticketgate.streams.roles.decide.deciding import ScorerHung
 
@@ -77,4 +78,8 @@ class ModelDecider:
     def _decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
         # Read once: all of a batch is judged by one policy, whichever comes into force meanwhile.
         policy = self._policy
-        return decide(tickets, policy=policy, scorer=self._scorer, observe=self._telemetry.gate)
+        tally = GateTally()
+        try:
+            return decide(tickets, policy=policy, scorer=self._scorer, observe=tally.observe)
+        finally:
+            self._telemetry.gates(tally)
