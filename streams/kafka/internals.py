@@ -69,3 +69,15 @@ def transaction_waiter(producer: AIOKafkaProducer) -> asyncio.Future[Any] | None
 def restart_unpacking(unpacked: PartitionRecords) -> None:
     """Have what was fetched of a partition unpacked anew from where it stands."""
     unpacked._records_iterator = unpacked._unpack_records()
+
+
+def placing(producer: AIOKafkaProducer, topic: str) -> Callable[[bytes | None], int]:
+    """The partition of `topic` where a started producer's `send` would put a record, by its key. The topic's metadata
+    must be known."""
+    cluster: Any = producer._metadata
+    everywhere, available = (
+        list(cluster.partitions_for_topic(topic)),
+        list(cluster.available_partitions_for_topic(topic)),
+    )
+    partitioner: Any = producer._partitioner
+    return lambda key: partitioner(key, everywhere, available)

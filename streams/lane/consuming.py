@@ -46,6 +46,8 @@ METADATA_MAX_AGE_MS = 60_000
 # aiokafka's own limit on members that nobody polls for. Nobody needs it here: the watch polls for idle lanes and busy
 # ones alike, and what hangs ends the process (overdue.py). It is the client's alone, and the most that it takes.
 MAX_POLL_INTERVAL_MS = 2**31 - 1
+# A partition's share of a lane's batch should be one request: aiokafka's own 16 KiB made three of 256 tickets.
+MOST_BATCH_BYTES = 256 * 1024
 # A start asks each bootstrap server in turn; one that is silent is given up after 40 s.
 START_TIMEOUT_S = 90.0
 # The first wait before a new consumer and the longest.
@@ -257,6 +259,8 @@ class Consuming:
         common: Mapping[str, Any] = {
             "new_producer": partial(_new_producer, self._kafka),
             "max_request_size": settings.max_record_bytes * 2,
+            # The broker's limit is one for a batch as for a record.
+            "max_batch_size": min(MOST_BATCH_BYTES, settings.max_record_bytes),
             "telling": lambda: self._parts.store.telling,
         }
         commit_timeout_s = settings.commit_timeout.total_seconds()

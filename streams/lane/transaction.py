@@ -16,17 +16,19 @@ Relies on: one transactional id for each input partition, so that a fence meets 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
+from aiokafka.producer.message_accumulator import BatchBuilder
 from ticketgate.codecs.records.headers import Header
 from ticketgate.store.tokens import LaneToken
-from ticketgate.streams.kafka.internals import sender_task, transaction_waiter
+from ticketgate.streams.kafka.internals import placing, sender_task, transaction_waiter
 from ticketgate.streams.kafka.one_attempt import allow_one_attempt, notice, unanswered
 
 log = logging.getLogger(__name__)
@@ -191,21 +193,50 @@ class OffsetCommit(_ProducerOutput):
 
 
 async def _send(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None:
+    """Send all, in order in each partition, and wait until the broker has them; the first failure is raised."""
     deliveries: list[asyncio.Future[object]] = []
-    for record in records:
-        delivery = await producer.send(
-            record.topic,
-            record.value,
-            key=record.key,
-            headers=list(record.headers),
-        )
-        notice(delivery)  # where a later record is not taken any more
-        deliveries.append(delivery)
-    # All are awaited, so that none fails unseen; the first failure is the one raised.
-    outcomes = await asyncio.gather(*deliveries, return_exceptions=True)
-    for outcome in outcomes:
+    try:
+        # The first batch of each partition, then the second: aiokafka takes one a partition until that is on its way.
+        for turn in itertools.zip_longest(*(await _batches(producer, records)).values()):
+            for topic, partition, batch in filter(None, turn):
+                deliveries.append(await producer.send_batch(batch, topic, partition=partition))
+    finally:
+        for delivery in deliveries:
+            notice(delivery)  # where a later batch is not taken any more
+    # All are awaited, so that none fails unseen.
+    for outcome in await asyncio.gather(*deliveries, return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
+
+
+async def _batches(
+    producer: AIOKafkaProducer, records: Sequence[Outgoing]
+) -> Mapping[tuple[str, int], list[tuple[str, int, BatchBuilder]]]:
+    """The records of each topic and partition in prepared batches, where `send` would put them. One delivery a batch
+    takes half of what one a record does: a future, a place in a queue and a copy of its metadata each."""
+    places = {topic: await _placing(producer, topic) for topic in {record.topic: None for record in records}}
+    batches: dict[tuple[str, int], list[tuple[str, int, BatchBuilder]]] = {}
+    for record in records:
+        topic = record.topic
+        partition = places[topic](record.key)
+        of_partition = batches.setdefault((topic, partition), [])
+        if not of_partition or not _append(of_partition[-1][2], record):
+            # The first record of a batch always fits.
+            batch = producer.create_batch()
+            _append(batch, record)
+            of_partition.append((topic, partition, batch))
+    return batches
+
+
+async def _placing(producer: AIOKafkaProducer, topic: str) -> Callable[[bytes | None], int]:
+    await producer.partitions_for(topic)  # its metadata is known then
+    return placing(producer, topic)
+
+
+def _append(batch: BatchBuilder, record: Outgoing) -> bool:
+    """Whether there was room."""
+    added = batch.append(timestamp=None, key=record.key, value=record.value, headers=list(record.headers))
+    return added is not None
 
 
 async def abandon(producer: AIOKafkaProducer) -> None:

@@ -45,6 +45,29 @@ class FakeClient:
         self.log.append("cut")
 
 
+class FakeCluster:
+    """The metadata of topics that have one partition each."""
+
+    def partitions_for_topic(self, _: str) -> set[int]:
+        return {0}
+
+    available_partitions_for_topic = partitions_for_topic
+
+
+class FakeBatch:
+    """A prepared batch, which has room for `most` records."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.values: list[bytes] = []
+
+    def append(self, *, value: bytes, **_: object) -> object:
+        if len(self.values) == self.most:
+            return None
+        self.values.append(value)
+        return "metadata"
+
+
 class StrictProducer:
     """aiokafka's transactional producer as far as a lane uses it, with what it did in `log`."""
 
@@ -55,6 +78,8 @@ class StrictProducer:
         self._sender = self
         self._txn_manager = None
         self.sender_task = None
+        self._metadata = FakeCluster()
+        self.most_a_batch = 100
 
     async def start(self) -> None:
         self.is_started = True
@@ -66,10 +91,19 @@ class StrictProducer:
         self.is_open = True
         self.log.append("begin")
 
-    async def send(self, topic: str, value: bytes, **_: object) -> asyncio.Future[None]:
+    async def partitions_for(self, topic: str) -> set[int]:
+        return self._metadata.partitions_for_topic(topic)
+
+    def _partitioner(self, key: bytes | None, everywhere: Sequence[int], available: Sequence[int]) -> int:
+        return everywhere[0]
+
+    def create_batch(self) -> FakeBatch:
+        return FakeBatch(self.most_a_batch)
+
+    async def send_batch(self, batch: FakeBatch, topic: str, *, partition: int) -> asyncio.Future[None]:
         if not self.is_open:
             raise IllegalOperation("send outside a transaction")
-        self.log.append(("send", topic, value))
+        self.log += [("send", topic, value) for value in batch.values]
         return self.delivery()
 
     def delivery(self) -> asyncio.Future[None]:

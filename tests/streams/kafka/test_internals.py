@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from ticketgate.streams.kafka import internals as client_internals
 from ticketgate.streams.kafka.internals import (
     client_of,
     coordinator_of,
     heartbeat_of,
+    placing,
     sender_task,
     told_versions,
 )
@@ -67,6 +68,26 @@ async def test_a_producer_has_a_task_that_sends(kafka: Kafka) -> None:
 
         assert task is not None
         assert not task.done()
+
+
+@pytest.mark.kafka
+async def test_a_producer_tells_where_it_would_put_a_record(kafka: Kafka) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic("placing", 5, 1)])
+    finally:
+        await admin.close()
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
+        await producer.partitions_for("placing")
+        place = placing(producer, "placing")
+
+        keys = [b"", b"T-1", "größe".encode(), *(b"%d" % n for n in range(20))]
+        found = [(await producer.send_and_wait("placing", b"v", key=key)).partition for key in keys]
+
+        assert [place(key) for key in keys] == found
+        assert len(set(found)) == 5
+        assert {place(None) for _ in range(200)} == set(range(5))
 
 
 def private_names(code: str) -> list[str]:

@@ -66,6 +66,21 @@ async def test_records_and_offset_go_in_one_transaction_in_order() -> None:
     assert lane.made[0].options["transactional_id"] == "n.tickets.0"
 
 
+async def test_more_records_than_a_batch_holds_go_in_several_in_order() -> None:
+    lane = Lane()
+    await lane.output.open(new_token())
+    lane.made[0].most_a_batch = 2
+    records = [Outgoing(topic, None, b"%d" % n) for n in range(5) for topic in ("dispatch", "review")]
+
+    await lane.output.commit(records, 7)
+
+    sent = [each for each in lane.log if each[0] == "send"]
+    for topic in ("dispatch", "review"):
+        assert [value for _, to, value in sent if to == topic] == [b"%d" % n for n in range(5)]
+    # What opens a partition's part of the transaction comes first, or the broker would be asked for each by itself.
+    assert [to for _, to, _ in sent[:4]] == ["dispatch", "dispatch", "review", "review"]
+
+
 async def test_a_batch_without_records_still_moves_the_offset() -> None:
     lane = Lane()
     await lane.output.open(new_token())
