@@ -22,6 +22,7 @@ from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 DEFAULT_REFUSAL_NEXT_STEP = "a person decides; no label was selected"
+_ACCEPTED = Verdict(Status.ACCEPT, Stage.POLICY, (), ACCEPTED_NEXT_STEP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ def decision_of(case: TicketCase, verdict: Verdict | None, model: ModelRef) -> D
     """What to record of a case under the verdict of its gates, None if it passed them all."""
     effects = case.effects if verdict is None else ()
     return Decision(
-        verdict=verdict or Verdict(Status.ACCEPT, Stage.POLICY, (), ACCEPTED_NEXT_STEP),
+        verdict=verdict or _ACCEPTED,
         policy=case.policy.ref,
         model=model,
         selected=tuple(sorted(case.selected)),

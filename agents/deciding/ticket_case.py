@@ -6,9 +6,9 @@ for it. Gates read it to judge, and the decision records what they read.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from ticketgate.agents.cleaning import clean
+from ticketgate.agents.deciding.once import once
 from ticketgate.agents.deciding.selection import own_values, probabilities, select
 from ticketgate.agents.policy.atoms import Truth
 from ticketgate.agents.policy.effects import ProposedEffect, Unfilled, fill_in
@@ -30,7 +30,7 @@ class Unusable:
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True)  # no slots: cached_property keeps its results in __dict__
+@dataclass(frozen=True)  # no slots: `once` keeps its results in __dict__
 class TicketCase:
     """A ticket under a policy, with its scores once there are any.
 
@@ -41,14 +41,14 @@ class TicketCase:
     policy: Policy
     scores: Scores | None = None
 
-    @cached_property
+    @once
     def read(self) -> Ticket:
         """The ticket as the model reads it: without what the policy has taken off it."""
         if not self.policy.clean:
             return self.ticket
         return replace(self.ticket, state=clean(self.ticket.state, self.policy.clean))
 
-    @cached_property
+    @once
     def facts(self) -> Mapping[str, Fact | NoFact]:
         """What the ticket's attributes answer, by question."""
         return {
@@ -56,7 +56,7 @@ class TicketCase:
             for question_id, mapped in self.policy.mapped.items()
         }
 
-    @cached_property
+    @once
     def answers(self) -> Mapping[str, Answer] | Unusable:
         """The scorer's answers, checked whole, or why they and the facts cannot be judged by."""
         scores = self.scores if self.scores is not None else Scores({})
@@ -64,10 +64,11 @@ class TicketCase:
             return Unusable((f"no answers: {scores.failure.reason}",))
         if scores.abstention is not None:
             return Unusable((f"the model abstains: {scores.abstention}",))
-        checked = check_answers({**self.policy.questions, **scores.asked}, scores.answers)
+        questions = self.policy.questions if not scores.asked else {**self.policy.questions, **scores.asked}
+        checked = check_answers(questions, scores.answers)
         reasons = [*checked] if isinstance(checked, tuple) else []
         reasons += [fact.reason for fact in self.facts.values() if isinstance(fact, NoFact)]
-        if self.policy.on_truncation == "review":
+        if scores.truncated and self.policy.on_truncation == "review":
             reasons += [
                 f"question {quote(question_id)}: the model did not read all of the state or question"
                 for question_id in self.policy.questions
@@ -80,7 +81,7 @@ class TicketCase:
         """The answers, or none at all if they cannot be judged by."""
         return {} if isinstance(self.answers, Unusable) else self.answers
 
-    @cached_property
+    @once
     def confidences(self) -> Mapping[str, float]:
         """Of each answer the probability of what it selects."""
         thresholds = self.policy.thresholds
@@ -91,7 +92,7 @@ class TicketCase:
             for question_id, answer in self.usable.items()
         }
 
-    @cached_property
+    @once
     def abstained(self) -> frozenset[str]:
         """The questions whose answer is too unsure to stand: its own probability is strictly below the bound."""
         bound = self.policy.abstain_below
@@ -99,27 +100,29 @@ class TicketCase:
             return frozenset()
         return frozenset(question_id for question_id, value in self.confidences.items() if value < bound)
 
-    @cached_property
+    @once
     def selected(self) -> frozenset[str]:
         """The assignment: labels that answers and facts select; an abstained answer selects nothing."""
         if isinstance(self.answers, Unusable):
             return frozenset()
-        sure = {name: answer for name, answer in self.answers.items() if name not in self.abstained}
-        facts = (fact.selected for fact in self.facts.values() if isinstance(fact, Fact))
+        sure = self.answers
+        if self.abstained:
+            sure = {name: answer for name, answer in sure.items() if name not in self.abstained}
         found = select(sure, self.policy.questions, self.policy.thresholds)
-        return found | frozenset(each for each in facts if each is not None)
+        if not self.facts:
+            return found
+        facts = [fact.selected for fact in self.facts.values() if isinstance(fact, Fact)]
+        return found.union(each for each in facts if each is not None)
 
-    @cached_property
+    @once
     def values(self) -> Mapping[str, JsonValue]:
         """The assignment as values, of the questions that have some of their own and were not abstained from."""
-        if isinstance(self.answers, Unusable):
+        if not self.policy.valued or isinstance(self.answers, Unusable):
             return {}
-        asked = {name: each for name, each in self.policy.questions.items() if name not in self.abstained}
-        mapped = {name: each.question for name, each in self.policy.mapped.items()}
-        found = own_values({**asked, **mapped}, self.selected)
-        return {name: found[name] for name in self.policy.ids if name in found}
+        sure = {name: each for name, each in self.policy.valued.items() if name not in self.abstained}
+        return own_values(sure, self.selected)
 
-    @cached_property
+    @once
     def rule_truths(self) -> Mapping[str, Truth]:
         """What each rule, by id, says of the assignment; empty if there is none."""
         if isinstance(self.answers, Unusable):
@@ -128,9 +131,11 @@ class TicketCase:
             return self.policy.quick.truths(self.selected)
         return {rule.id: rule.truth(self.selected, self.abstained) for rule in self.policy.rules}
 
-    @cached_property
+    @once
     def violations(self) -> tuple[Violation, ...]:
         """Every rule that is broken whatever the abstained answers would be, in the policy's order."""
+        if False not in self.rule_truths.values():
+            return ()
         return tuple(
             Violation(rule=rule.id, message=rule.message)
             # Without an assignment there are no truths, and else one a rule, in the rules' order.
@@ -138,17 +143,17 @@ class TicketCase:
             if held is False
         )
 
-    @cached_property
+    @once
     def effects(self) -> tuple[ProposedEffect, ...] | Unfilled:
         """What the policy asks for under this assignment. Meant for an assignment that breaks no rule."""
         return fill_in(self.policy.effects, self.ticket, self.selected)
 
-    @cached_property
+    @once
     def probabilities(self) -> Mapping[str, Probability]:
         """As scored; facts have none."""
         return probabilities(self.usable, self.policy.questions)
 
-    @cached_property
+    @once
     def raw_answers(self) -> JsonValue:
         """The scorer's answers as they came, non-finite numbers tagged, then the facts with their origin.
 

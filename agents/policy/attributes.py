@@ -36,7 +36,7 @@ class AttributePath:
 
     def find(self, attributes: Mapping[str, JsonValue]) -> JsonValue | Missing:
         """The value, or MISSING where a key is absent or something on the way is no object."""
-        found: JsonValue = dict(attributes)
+        found: JsonValue = attributes if isinstance(attributes, dict) else dict(attributes)
         for key in self.keys:
             if not isinstance(found, dict) or (entry := find(key, found)) is None:
                 return MISSING

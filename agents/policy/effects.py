@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, assert_never
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, TypeAlias, assert_never, cast
 
 from ticketgate.agents.policy.atoms import Atom, label
 from ticketgate.agents.policy.attributes import AttributePath, Missing, attribute_path
@@ -58,22 +59,33 @@ Template: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class EffectTemplate:
-    """An effect as the policy declares it. `place` is its index there, from 0; its key is derived from it."""
-
-    place: int
-    when: tuple[Atom, ...]
-    tool: str
-    arguments: Mapping[str, Template]
-
-
-@dataclass(frozen=True, slots=True)
 class ProposedEffect:
     """An effect of one accepted decision, arguments filled in. `place` is that of its template."""
 
     place: int
     tool: str
     arguments: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectTemplate:
+    """An effect as the policy declares it. `place` is its index there, from 0; its key is derived from it.
+
+    constant: what it proposes, whatever the ticket; None if a ticket has to be looked into.
+    """
+
+    place: int
+    when: tuple[Atom, ...]
+    tool: str
+    arguments: Mapping[str, Template]
+    constant: ProposedEffect | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        arguments = dict(self.arguments)
+        is_constant = not _refers(arguments) and is_within_depth(arguments, MAX_DEPTH)
+        # Without a reference a template is its own value.
+        own = ProposedEffect(self.place, self.tool, MappingProxyType(cast("dict[str, JsonValue]", arguments)))
+        object.__setattr__(self, "constant", own if is_constant else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,9 @@ def fill_in(
     for template in templates:
         if not all_hold(template.when, selected):
             continue
+        if template.constant is not None:
+            effects.append(template.constant)
+            continue
         filling = _Filling(ticket, selected)
         arguments = {name: filling.fill(value) for name, value in template.arguments.items()}
         if not is_within_depth(arguments, MAX_DEPTH):
@@ -111,6 +126,15 @@ def fill_in(
         reasons += [f"effect {template.tool}: {reason}" for reason in filling.reasons]
         effects.append(ProposedEffect(template.place, template.tool, arguments))
     return Unfilled(tuple(dict.fromkeys(reasons))) if reasons else tuple(effects)
+
+
+def _refers(template: Template) -> bool:
+    """Whether a ticket or its labels have to be asked for anything in it."""
+    if isinstance(template, list):
+        return any(map(_refers, template))
+    if isinstance(template, dict):
+        return any(map(_refers, template.values()))
+    return isinstance(template, TicketField | AttributePath | LabelOf | Text)
 
 
 class _Filling:

@@ -7,6 +7,7 @@ The language is described in README.md beside this file.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from ticketgate.agents.cleaning import Step
@@ -33,6 +34,8 @@ class Policy:
     hash: SHA-256 of the canonical document, hexadecimal.
     examples: for each question that has some, at most one of each kind.
     quick: the rules, ready to be checked fast.
+    ref: how a decision record names this policy.
+    valued: the questions, scored or mapped, that have values of their own, in the file's order.
     source, lines: the file's name and where its parts stand there, for messages; they take no part in equality.
     """
 
@@ -52,14 +55,14 @@ class Policy:
     source: str = field(compare=False)
     lines: Mapping[Path, int] = field(compare=False, repr=False)
     quick: QuickRules = field(init=False, compare=False, repr=False)
+    ref: PolicyRef = field(init=False, compare=False, repr=False)
+    valued: Mapping[str, Question] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "quick", QuickRules(self.rules))
-
-    @property
-    def ref(self) -> PolicyRef:
-        """How a decision record names this policy."""
-        return PolicyRef(name=self.name, version=self.version, hash=self.hash)
+        object.__setattr__(self, "ref", PolicyRef(name=self.name, version=self.version, hash=self.hash))
+        valued = {name: each for name in self.ids if (each := self.question(name)).values is not None}
+        object.__setattr__(self, "valued", MappingProxyType(valued))
 
     def question(self, question_id: str) -> Question:
         """A question by its id, scored or mapped."""

@@ -131,7 +131,7 @@ def truth(
 
 def all_hold(atoms: Iterable[Atom], selected: AbstractSet[str]) -> bool:
     """Whether every atom holds under an assignment without abstentions; none at all hold trivially."""
-    return _all_of(atoms, selected, frozenset()) is True
+    return all(atom.members.isdisjoint(selected) is atom.negated for atom in atoms)
 
 
 def _truths(

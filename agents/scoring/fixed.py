@@ -16,7 +16,7 @@ from ticketgate.codecs.files.json_text import read_json
 from ticketgate.codecs.files.reading import read_file
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
-from ticketgate.codecs.systemone.questions import Question
+from ticketgate.codecs.systemone.questions import ChoiceQuestion, Question
 from ticketgate.codecs.values.strict import JsonValue
 
 SETTING = "TICKETGATE_SCORER"
@@ -58,7 +58,14 @@ class FixedScorer:
     def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """The written answers of each ticket, unchanged, also those to questions nobody asked."""
         given = [self._answers.get(ticket.id, {}) for ticket in tickets]
-        return tuple(Scores(answers, asked=asked_as_recorded(questions, answers)) for answers in given)
+        shortlisted = {
+            name: each
+            for name, each in questions.items()
+            if isinstance(each, ChoiceQuestion) and each.shortlist is not None
+        }
+        if not shortlisted:
+            return tuple(map(Scores, given))
+        return tuple(Scores(answers, asked=asked_as_recorded(shortlisted, answers)) for answers in given)
 
 
 def _unusable(path: Path, reason: str) -> ScorerError:

@@ -55,7 +55,7 @@ def find(text: str, among: Mapping[str, T]) -> tuple[str, T] | None:
 
     None if there is none; also if several read the same and hold different values, for nothing says which is meant.
     """
-    if text.isascii() and all(key.isascii() for key in among):
+    if text.isascii() and all(map(str.isascii, among)):
         return (text, among[text]) if text in among else None
     wanted = same(text)
     found = [(key, value) for key, value in among.items() if key == text or same(key) == wanted]
