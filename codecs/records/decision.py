@@ -152,25 +152,24 @@ class DecisionRecord:
         }
         if self.values:
             record["values"] = dict(self.values)
-        record |= {
-            "violations": [{"rule": broken.rule, "message": broken.message} for broken in self.violations],
-            "probabilities": {
-                question: dict(chance) if isinstance(chance, Mapping) else chance
-                for question, chance in self.probabilities.items()
-            },
-            "answers": self.answers,
+        policy, model = self.policy, self.model
+        record["violations"] = [
+            {"rule": broken.rule, "message": broken.message} for broken in self.violations
+        ]
+        record["probabilities"] = {
+            question: chance if isinstance(chance, (float, int)) else dict(chance)
+            for question, chance in self.probabilities.items()
         }
+        record["answers"] = self.answers
         if self.truncated:
             record["truncated"] = list(self.truncated)
-        record |= {
-            "policy": {"name": self.policy.name, "version": self.policy.version, "hash": self.policy.hash},
-            "model": {"id": self.model.id, "hash": self.model.hash},
-            "effects": effects_json(self.effects),
-            "idempotency_key": self.idempotency_key,
-            "fingerprint": self.fingerprint,
-            "coordinate": coordinate_json(self.coordinate),
-            "decided_at": rfc3339(self.decided_at),
-        }
+        record["policy"] = {"name": policy.name, "version": policy.version, "hash": policy.hash}
+        record["model"] = {"id": model.id, "hash": model.hash}
+        record["effects"] = effects_json(self.effects)
+        record["idempotency_key"] = self.idempotency_key
+        record["fingerprint"] = self.fingerprint
+        record["coordinate"] = coordinate_json(self.coordinate)
+        record["decided_at"] = rfc3339(self.decided_at)
         if self.ticket is not None:
             record["ticket"] = dict(self.ticket)
         if self.settled is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 from ticketgate.codecs.values.malformed import quote
 
@@ -24,12 +25,15 @@ _LAST_MS = 253_402_300_799_999
 
 def to_milliseconds(moment: datetime) -> datetime:
     """`moment` in UTC with its microseconds cut to milliseconds. Raises ValueError without a time zone."""
+    if moment.tzinfo is UTC and moment.microsecond % 1000 == 0:
+        return moment  # as the caller of a whole batch gives it for each record
     if moment.tzinfo is None:
         raise ValueError(f"{moment.isoformat()} names no time zone; give an aware datetime")
     utc = moment.astimezone(UTC)
     return utc.replace(microsecond=utc.microsecond // 1000 * 1000)
 
 
+@lru_cache(maxsize=64)  # a batch writes one moment into each of its records
 def rfc3339(moment: datetime) -> str:
     """`moment` as `2026-11-29T18:00:00.000Z`: milliseconds, UTC. Raises ValueError without a time zone."""
     return f"{to_milliseconds(moment).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"

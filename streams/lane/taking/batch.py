@@ -17,6 +17,7 @@ from typing import Generic, Protocol, TypeVar, assert_never
 
 from aiokafka import ConsumerRecord
 from ticketgate.codecs.records.identity import Coordinate, IdempotencyKey
+from ticketgate.codecs.values.times import to_milliseconds
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.claims import ClaimResult, Claims, Collision, Duplicate, Owned
 from ticketgate.store.lane_state.underway import Doing, UnderWay
@@ -221,7 +222,7 @@ class ClaimingTaker(Generic[D, J]):
         span: BatchSpan,
         aside: Mapping[int, str],
     ) -> list[Outgoing]:
-        now = self.now()
+        now = to_milliseconds(self.now())
         records: list[Outgoing] = []
         for each in decided:
             is_aside = each.arrival.claim.coordinate.offset in aside
