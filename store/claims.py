@@ -252,9 +252,12 @@ class Claims:
                 results[place] = result
 
 
+_OWNED = Owned()
+
+
 def _read(claim: Claim, found: bytes) -> ClaimResult:
     if not found:
-        return Owned()
+        return _OWNED
     coordinate, _, fingerprint = found.decode().rpartition(":")
     owner = Coordinate.parse(coordinate)
     if owner == claim.coordinate and fingerprint == claim.fingerprint:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, NewType
 
 from ticketgate.codecs.records.proposal import Proposal
@@ -75,7 +76,8 @@ def ticket_key(namespace: str, ticket: Ticket) -> IdempotencyKey:
     kind, name = (
         ("id", ticket.id) if ticket.idempotency_key is None else ("idempotency_key", ticket.idempotency_key)
     )
-    return IdempotencyKey(_hash("ticketgate key 1", namespace, "ticket", ticket.tenant, kind, name))
+    head = _head("ticketgate key 1", namespace, "ticket")
+    return IdempotencyKey(hashlib.sha256(head + _framed(ticket.tenant, kind, name)).hexdigest())
 
 
 def proposal_key(namespace: str, tenant: str, case_id: str, attempt: int) -> IdempotencyKey:
@@ -116,7 +118,8 @@ def effect_key(key: IdempotencyKey, place: int) -> str:
 
     A decision that is taken again before it was committed names the same effects by the same keys.
     """
-    return _hash("ticketgate effect 1", key, str(place))
+    head = _head("ticketgate effect 1")
+    return hashlib.sha256(head + _framed(key, str(place))).hexdigest()
 
 
 def confirmation_digest(actor_id: str, event_id: str) -> str:
@@ -128,9 +131,19 @@ def confirmation_digest(actor_id: str, event_id: str) -> str:
 
 
 def _hash(*parts: str) -> str:
-    digest = hashlib.sha256()
+    return hashlib.sha256(_framed(*parts)).hexdigest()
+
+
+def _framed(*parts: str) -> bytes:
+    """Each part behind its length."""
+    framed = b""
     for part in parts:
         encoded = part.encode("utf-8")
-        digest.update(len(encoded).to_bytes(8, "big"))
-        digest.update(encoded)
-    return digest.hexdigest()
+        framed += len(encoded).to_bytes(8, "big") + encoded
+    return framed
+
+
+@cache
+def _head(*parts: str) -> bytes:
+    """Parts that are the same for every ticket of a worker."""
+    return _framed(*parts)

@@ -147,7 +147,8 @@ def is_empty_state(state: JsonValue) -> bool:
     while todo:
         item = todo.pop()
         if isinstance(item, str):
-            if not all(_is_blank(char) for char in item):
+            # Most texts begin with what shows, and no ASCII letter or digit is blank.
+            if (item[:1].isascii() and item[:1].isalnum()) or not all(_is_blank(char) for char in item):
                 return False
         elif isinstance(item, dict):
             todo.extend(item.values())

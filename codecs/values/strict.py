@@ -119,7 +119,8 @@ def canonical(value: object) -> bytes:
     point and as two are different. Raises ValueError as `encode` does.
     """
     written = _write(value, orjson.OPT_SORT_KEYS)
-    if _PERHAPS_FLOAT.search(written) is None:
+    # In text a digit before a point or an e is common, and looking for a float is cheaper than reading all again.
+    if _PERHAPS_FLOAT.search(written) is None or not _has_float(value):
         return written
     return _write(_with_plain_numbers(cast("JsonValue", orjson.loads(written))), orjson.OPT_SORT_KEYS)
 
@@ -210,6 +211,21 @@ def _has_non_finite(value: object) -> bool:
             todo.extend(item.values())
         elif isinstance(item, (list, tuple)):
             todo.extend(item)
+    return False
+
+
+def _has_float(value: object) -> bool:
+    """Whether a float may lie in what orjson has just written. True for what may hide one, such as an Enum's value."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        kind = type(item)
+        if kind is dict:
+            todo.extend(item.values())  # type: ignore[attr-defined]
+        elif kind is list or kind is tuple:
+            todo.extend(item)  # type: ignore[call-overload]
+        elif kind is not str and kind is not int and kind is not bool and item is not None:
+            return True
     return False
 
 
