@@ -214,17 +214,19 @@ def _has_non_finite(value: object) -> bool:
     return False
 
 
+_NO_FLOATS = frozenset({str, int, bool, type(None)})
+
+
 def _has_float(value: object) -> bool:
     """Whether a float may lie in what orjson has just written. True for what may hide one, such as an Enum's value."""
     todo = [value]
     while todo:
         item = todo.pop()
-        kind = type(item)
-        if kind is dict:
-            todo.extend(item.values())  # type: ignore[attr-defined]
-        elif kind is list or kind is tuple:
-            todo.extend(item)  # type: ignore[call-overload]
-        elif kind is not str and kind is not int and kind is not bool and item is not None:
+        if type(item) is dict:
+            todo.extend(item.values())
+        elif type(item) is list or type(item) is tuple:
+            todo.extend(item)
+        elif type(item) not in _NO_FLOATS:
             return True
     return False
 

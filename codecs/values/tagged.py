@@ -56,13 +56,15 @@ def _tagged(raw: object, depth: int) -> JsonValue:
 def _tagged_object(raw: Mapping[object, object], depth: int) -> dict[str, JsonValue]:
     tagged: dict[str, JsonValue] = {}
     for key, item in raw.items():
-        is_plain = type(key) is str and key.isascii()
-        name = key if is_plain else _writable(key if isinstance(key, str) else shorten(repr(key)))
+        name = (
+            key
+            if type(key) is str and key.isascii()
+            else _writable(key if isinstance(key, str) else shorten(repr(key)))
+        )
         # Most of what comes is one of these, and this runs over every answer of every ticket.
-        kind = type(item)
-        if (kind is float and math.isfinite(item)) or (kind is str and item.isascii()):
+        if (type(item) is float and math.isfinite(item)) or (type(item) is str and item.isascii()):
             tagged[name] = item
-        elif kind is dict and depth > 1:
+        elif type(item) is dict and depth > 1:
             tagged[name] = _tagged_object(item, depth - 1)
         else:
             tagged[name] = _tagged(item, depth - 1)

@@ -72,7 +72,8 @@ class BatchHistogram(Collector):
                 buckets = []
                 for bound, count in zip(self._bounds, child.counts, strict=True):
                     so_far += count
-                    buckets.append((floatToGoString(bound), float(so_far)))
+                    shown = floatToGoString(bound)  # type: ignore[no-untyped-call]
+                    buckets.append((shown, float(so_far)))
                 family.add_metric([label], buckets, child.total)
                 family.add_sample(f"{self._name}_created", {self._labelnames[0]: label}, child.created)
         yield family
