@@ -105,6 +105,7 @@ unit: install
 # Each prints a table; tests/bench/README.md has what they printed and what it shows. About half an hour.
 bench: install kafka-jars
 	$(BIN)/python -m tests.bench.policy_cost
+	$(BIN)/python -m tests.bench.cross_encoder
 	$(BIN)/python -m tests.bench.guarantee_cost
 	$(BIN)/python -m tests.bench.banking77
 	$(BIN)/python -m tests.bench.memory

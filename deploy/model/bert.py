@@ -50,6 +50,20 @@ class Layer(nn.Module):
         hidden = self.ln1(hidden + self.out(mixed.transpose(1, 2).reshape(batch, tokens, HIDDEN)))
         return self.ln2(hidden + self.output(functional.gelu(self.inter(hidden))))
 
+    def first(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """What forward gives for the first token alone: [texts, HIDDEN]."""
+        batch, tokens, _ = hidden.shape
+        first, weight, bias = hidden[:, :1], self.qkv.weight, self.qkv.bias
+        heads = HEADS, HIDDEN // HEADS
+        query = (
+            functional.linear(first, weight[:HIDDEN], bias[:HIDDEN]).view(batch, 1, *heads).transpose(1, 2)
+        )
+        both = functional.linear(hidden, weight[HIDDEN:], bias[HIDDEN:]).view(batch, tokens, 2, *heads)
+        key, value = both.permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask.to(query.dtype))
+        first = self.ln1(first + self.out(mixed.transpose(1, 2).reshape(batch, 1, HIDDEN)))
+        return self.ln2(first + self.output(functional.gelu(self.inter(first))))[:, 0]
+
 
 class Bert(nn.Module):
     """Some of the layers, in their order."""

@@ -69,18 +69,19 @@ def batches(
     batch: list[int] = []
     for place in sorted(range(len(texts)), key=lambda place: (len(read[place]), place)):
         if batch and len(read[place]) * (len(batch) + 1) > tokens:
-            yield _padded(batch, read)
+            yield batch, *padded([read[place] for place in batch])
             batch = []
         batch.append(place)
     if batch:
-        yield _padded(batch, read)
+        yield batch, *padded([read[place] for place in batch])
 
 
-def _padded(batch: list[int], read: Sequence[Sequence[int]]) -> tuple[list[int], torch.Tensor, torch.Tensor]:
-    longest = len(read[batch[-1]])
-    ids = torch.zeros(len(batch), longest, dtype=torch.long)
+def padded(read: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and mask, [texts, longest]."""
+    longest = max(map(len, read))
+    ids = torch.zeros(len(read), longest, dtype=torch.long)
     mask = torch.zeros_like(ids)
-    for row, place in enumerate(batch):
-        ids[row, : len(read[place])] = torch.tensor(read[place])
-        mask[row, : len(read[place])] = 1
-    return batch, ids, mask
+    for row, own in enumerate(read):
+        ids[row, : len(own)] = torch.tensor(own)
+        mask[row, : len(own)] = 1
+    return ids, mask

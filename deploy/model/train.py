@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Build encoder and head, and write both with the fitted calibration into build/.
 
-Steps: 1 the encoder: eight layers, an affine map, static int8; 2 labelled rows and their vectors; 3 a trial head that
-misses a quarter of the questions, to fit the calibration on what it has not seen; 4 the head on all rows; 5 files.
+Steps: 1 the encoder, eight layers and an affine map, in closed form; 2 labelled rows; 3 the encoder's upper half
+trained with a head (tune.py), in two processes, without a sixth of the questions; 4 its graph, static int8; 5 a trial
+head that misses the same sixth, to fit the calibration on what neither has seen; 6 the head on all rows; 7 files.
+
+`--student FILE` takes what step 3 wrote to build/student.pt in an earlier run of the same code and seed.
 """
 
 import argparse
@@ -18,20 +21,33 @@ import torch
 from choices import choice_rows, team_rows
 from contrast import contrast_rows
 from corpus import Corpus, near_intents
+from distil import texts_to_read, vectors_of_all
 from encoder import build
 from generic import generic_rows
 from graded import graded_rows
 from head import Head, to_onnx
+from processes import both, together
 from student import fit, scales
 from tokenizers import Tokenizer
 from triage import Row, banking_rows, rows, tickets
+from tune import Reader, tune
+from turns import turn_rows
 from vectors import Encoder
 
 HERE = Path(__file__).parent
+NAME = "bge-small-en-v1.5"
 SEED = 20261130
 BATCH, EPOCHS = 1024, 3
 # How much a row counts in training. A turn of phrase has few rows, and the rest would drown it.
-WEIGHTS = {"public": 1.0, "own": 0.8, "contrast": 3.0, "generic": 0.8, "graded": 2.0, "choice": 0.8}
+WEIGHTS = {
+    "public": 1.0,
+    "own": 0.8,
+    "contrast": 3.0,
+    "generic": 0.8,
+    "graded": 2.0,
+    "choice": 0.8,
+    "turns": 3.0,
+}
 
 
 def main() -> None:
@@ -44,46 +60,69 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("/work/shared/data"))
     parser.add_argument("--eval-sets", type=Path, default=Path("/work/shared/model/eval_sets.json"))
     parser.add_argument("--out", type=Path, default=HERE / "build")
+    parser.add_argument("--student", type=Path, help="what step 3 wrote")
     options = parser.parse_args()
     torch.set_num_threads(1)  # sums in another order would be another model
+    torch.manual_seed(SEED)
     options.out.mkdir(parents=True, exist_ok=True)
-    chance = random.Random(SEED)  # noqa: S311  # not secret, but repeatable
     corpus = Corpus(options.data, options.eval_sets)
+    tokenizer = read_tokenizer(options.jar, options.out)
+    whole = bert.load(options.out / f"{NAME}.onnx")
 
-    write_encoder(options.jar, options.out, corpus)  # 1
-    embed = Encoder(options.out, threads=1)
+    texts = mixed_texts(corpus, random.Random(SEED))  # noqa: S311  # 1; not secret, but repeatable
+    student = fit(whole, texts, tokenizer)
 
-    made = all_rows(corpus, embed, chance)  # 2
+    chance = random.Random(SEED + 1)  # noqa: S311  # 2
+    made = all_rows(corpus, Reader(student, tokenizer), chance)
+    held = held_groups(made, chance)
+
+    if options.student is None:  # 3
+        known = texts_to_read(corpus, random.Random(SEED))  # noqa: S311
+        aim = vectors_of_all(whole, known, tokenizer)
+
+        def upper() -> dict[str, torch.Tensor]:
+            torch.manual_seed(SEED)
+            tune(student, made, (known, aim), tokenizer, without=held, seed=SEED)
+            return student.state_dict()
+
+        torch.save(together(upper, options.out), options.out / "student.pt")
+    student.load_state_dict(torch.load(options.student or options.out / "student.pt"))
+
+    weights = {key: value.numpy() for key, value in student.state_dict().items()}  # 4
+    random.Random(SEED).shuffle(texts)  # noqa: S311
+    onnx.save(build(weights, scales(weights, texts, tokenizer)), options.out / "encoder.onnx")
+    heads(options.out, made, held)
+
+
+def heads(out: Path, made: dict[str, list[Row]], held: set[str]) -> None:
+    """Steps 5 to 7, with the encoder that lies in `out`."""
+    embed = Encoder(out)
+    made = made | {"turns": turn_rows(3600, random.Random(SEED))}  # noqa: S311
+    held = held | set(sorted({row.group for row in made["turns"]})[::6])
     for name, kind in made.items():
         print(f"rows: {len(kind)} {name}", flush=True)
+    embed.read([text for kind in made.values() for row in kind for text in (row.state, row.question)])
 
-    held = held_groups(made, chance)  # 3
-    trial = train(made, embed, without=held)
+    trial, head = both(  # 5, 6
+        lambda: train(made, embed, without=held), lambda: train(made, embed)
+    )
     calibration = fit_calibration(*unseen(trial, made, held, embed))
     print("calibration", calibration, flush=True)
 
-    head = train(made, embed)  # 4
-
-    onnx.save(to_onnx(head), options.out / "head.onnx")  # 5
-    (options.out / "calibration.json").write_text(json.dumps(calibration))
+    onnx.save(to_onnx(head), out / "head.onnx")  # 7
+    (out / "calibration.json").write_text(json.dumps(calibration))
 
 
-def write_encoder(jar: Path, out: Path, corpus: Corpus) -> None:
-    name = "bge-small-en-v1.5"
+def read_tokenizer(jar: Path, out: Path) -> Tokenizer:
     with zipfile.ZipFile(jar) as opened:
-        for file in (f"{name}.onnx", f"{name}-tokenizer.json"):
+        for file in (f"{NAME}.onnx", f"{NAME}-tokenizer.json"):
             (out / file).write_bytes(opened.read(file))
-    tokenizer = Tokenizer.from_file(str(out / f"{name}-tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(out / f"{NAME}-tokenizer.json"))
     # ticketgate pads and truncates by itself, and reports it: the file must do neither in silence.
     tokenizer.no_padding()
     tokenizer.no_truncation()
     tokenizer.save(str(out / "tokenizer.json"))
-    chance = random.Random(SEED)  # noqa: S311  # not secret, but repeatable
-    texts = mixed_texts(corpus, chance)
-    student = fit(bert.load(out / f"{name}.onnx"), texts, tokenizer)
-    weights = {key: value.numpy() for key, value in student.state_dict().items()}
-    chance.shuffle(texts)
-    onnx.save(build(weights, scales(weights, texts, tokenizer)), out / "encoder.onnx")
+    return tokenizer
 
 
 def mixed_texts(corpus: Corpus, chance: random.Random) -> list[str]:
@@ -100,7 +139,7 @@ def mixed_texts(corpus: Corpus, chance: random.Random) -> list[str]:
     return texts
 
 
-def all_rows(corpus: Corpus, embed: Encoder, chance: random.Random) -> dict[str, list[Row]]:
+def all_rows(corpus: Corpus, embed: Reader, chance: random.Random) -> dict[str, list[Row]]:
     """The rows by their kind."""
     near = {name: near_intents(corpus.phrases[name], embed) for name in ("banking77", "clinc")}
     return {
@@ -115,10 +154,10 @@ def all_rows(corpus: Corpus, embed: Encoder, chance: random.Random) -> dict[str,
 
 
 def held_groups(made: dict[str, list[Row]], chance: random.Random) -> set[str]:
-    """A quarter of the intents, bodies and turns: what the trial head must do without."""
+    """A sixth of the intents, bodies and turns: what the calibration is fitted on."""
     groups = sorted({row.group for kind in made.values() for row in kind} - {"triage:bank"})
     chance.shuffle(groups)
-    return set(groups[::4])
+    return set(groups[::6])
 
 
 def train(made: dict[str, list[Row]], embed: Encoder, *, without: set[str] = frozenset()) -> Head:
@@ -152,7 +191,7 @@ def unseen(
     trial: Head, made: dict[str, list[Row]], held: set[str], embed: Encoder
 ) -> tuple[np.ndarray, np.ndarray]:
     """Logits and labels of yes/no rows whose questions the trial head has not seen."""
-    kinds = ("public", "own", "contrast", "generic")
+    kinds = ("public", "own", "contrast", "generic", "turns")
     data = [row for kind in kinds for row in made[kind] if row.group in held]
     u, v = embed([row.state for row in data]), embed([row.question for row in data])
     with torch.no_grad():
