@@ -23,8 +23,8 @@ class Route:
     """One method on one path, as aiohttp writes paths: `/ticket/{key}`.
 
     role: the least that is needed. is_stream: an answer that goes on (server-sent events): it has no deadline, there
-    are few of them a session, and it is cancelled when the session ends. is_quiet: asked by a page on its own, so that
-    it does not keep a session from ending.
+    are few of them a session, of which a newer one ends the oldest, and it is cancelled when the session ends.
+    is_quiet: asked by a page on its own, so that it does not keep a session from ending.
     """
 
     method: str

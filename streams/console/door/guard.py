@@ -147,15 +147,20 @@ def _user_of(session: Session) -> User:
 
 
 async def _streamed(request: web.Request, handler: Handler, session: Session) -> web.StreamResponse:
-    """Ended with its session."""
+    """Ended with its session, or when newer ones need its place: a page that is gone leaves its stream behind until
+    something is written to it."""
     task = asyncio.current_task()
-    if task is None or len(session.streams) >= MOST_STREAMS:
-        raise PageRefusal(429, "More of your pages are open than can be told of news.", retry_after_s=30)
-    session.streams.add(task)
+    if task is None:
+        raise RuntimeError("a request is handled in a task")
+    while len(session.streams) >= MOST_STREAMS:
+        oldest = next(iter(session.streams))
+        del session.streams[oldest]
+        oldest.cancel()
+    session.streams[task] = None
     try:
         return await handler(request)
     finally:
-        session.streams.discard(task)
+        session.streams.pop(task, None)
 
 
 def _to_sign_in(request: web.Request) -> web.StreamResponse:

@@ -43,7 +43,8 @@ class Session:
     by_proxy: bool
     opened_at: float
     used_at: float
-    streams: set[asyncio.Task[object]] = field(default_factory=set, repr=False)
+    # By arrival.
+    streams: dict[asyncio.Task[object], None] = field(default_factory=dict, repr=False)
 
 
 class Sessions:
@@ -98,7 +99,7 @@ class Sessions:
     def end(self, session: Session) -> None:
         """End it, with what it has under way."""
         self._sessions.pop(session.digest, None)
-        for task in session.streams:
+        for task in [*session.streams]:
             task.cancel()
 
     def end_all(self) -> None:

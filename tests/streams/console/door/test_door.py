@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from ticketgate.agents.settling.console_keys import ConsoleRole
 from ticketgate.streams.console import pages
 from ticketgate.streams.console.caller import USER
 from ticketgate.streams.console.door.people import Entry, write_entries
+from ticketgate.streams.console.door.sessions import MOST_STREAMS
 from ticketgate.streams.console.door.tokens import hashed
 from ticketgate.streams.console.routes import EVERYBODY, ROUTES, Route
 
@@ -475,7 +475,7 @@ async def test_a_script_whose_session_ended_is_led_to_sign_in(opening: Opening) 
         assert response.headers["HX-Redirect"] == "/sign-in?next=%2F%3Frule%3Da"
 
 
-async def test_more_streams_than_a_browser_can_hold_are_refused(opening: Opening) -> None:
+async def test_of_more_streams_than_a_browser_can_hold_the_oldest_ends(opening: Opening) -> None:
     async def news(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -487,13 +487,16 @@ async def test_more_streams_than_a_browser_can_hold_are_refused(opening: Opening
     client = await opening(routes=(*PAGES, route))
     await sign_in(client)
 
-    @asynccontextmanager
-    async def stream() -> AsyncIterator[int]:
-        async with client.get("/news") as response:
-            yield response.status
+    opened = [await client.get("/news") for _ in range(MOST_STREAMS + 2)]
+    async with asyncio.timeout(60):
+        for each in opened[:2]:
+            with pytest.raises(ClientPayloadError):
+                await each.read()
 
-    async with stream() as one, stream() as two, stream() as three, stream() as four, stream() as five:
-        assert [one, two, three, four, five] == [200, 200, 200, 200, 429]
+    assert {each.status for each in opened} == {200}
+    assert [await each.content.read(1) for each in opened[2:]] == [b"x"] * MOST_STREAMS
+    for each in opened:
+        each.close()
 
 
 def test_no_token_and_no_hash_shows_in_a_repr() -> None:
