@@ -17,7 +17,7 @@ from functools import partial
 
 from .invariants import Violated
 from .lane_model import Batch, Lane, Protocol, Steps
-from .world import Claim, Coordinate, Effect, Suppressed, Ticket, Token, TokenTaken, World
+from .world import Claim, Coordinate, Effect, Redis, Suppressed, Ticket, Token, TokenTaken, World
 
 TICKETS = 9
 """The partition in the coordinates of tickets, which no lane here serves."""
@@ -228,16 +228,19 @@ class SettleLane(Lane):
                     late.append(claim)
                 account[at] = Suppressed(ticket.key, at, False)
                 continue
-            request = partial(self._settle, office.said[at], ticket.key, claim)
-            found = self._request("4 claim", request)
+            found = self._request(
+                "4 claim", partial(self._settle, self._redis, office.said[at], ticket.key, claim)
+            )
             yield "4 claim"
             while found is not None and found != claim and self._redis.is_void(found.coordinate):
                 yield "4 voids"
                 owner = found
                 if self._rules.deletes:
-                    self._request("4 take over", partial(self._delete, ticket.key, owner, self._token))
+                    delete = partial(self._delete, self._redis, ticket.key, owner, self._token)
+                    self._request("4 take over", delete)
                     yield "4 take over"
-                    found = self._request("4 claim", request)
+                    settle = partial(self._settle, self._redis, office.said[at], ticket.key, claim)
+                    found = self._request("4 claim", settle)
                 else:
                     take = partial(
                         self._redis.take_over, ticket.key, owner, claim, compares=True, token=self._token
@@ -257,12 +260,13 @@ class SettleLane(Lane):
         self._late: list[tuple[str, Claim]] = []
         yield from super()._take_batch()
         for key, claim in self._late if self._rules.lets_go else ():
-            self._delete(key, claim, self._token)
+            self._delete(self._redis, key, claim, self._token)
             yield "6 mark"
 
-    def _settle(self, said: Said, key: str, claim: Claim) -> Claim | None:
-        """The script: what stands for the settlement afterwards, or None where the ticket's claim is another."""
-        redis, office = self._redis, self._office
+    def _settle(self, redis: Redis, said: Said, key: str, claim: Claim) -> Claim | None:
+        """The script: what stands for the settlement afterwards, or None where the ticket's claim is another. redis:
+        as the lane found it when it asked, for the network may bring this later."""
+        office = self._office
         redis._check(claim.coordinate.partition, self._token)
         owner = redis.claim(key)
         if owner is not None and owner != claim:
@@ -287,12 +291,11 @@ class SettleLane(Lane):
             self._redis.journal(at.partition, range(at.offset, at.offset + 1), token=self._token)
             self._world.redis.journalled.discard(at)
         else:
-            self._request("4 take over", partial(self._delete, key, claim, token))
+            self._request("4 take over", partial(self._delete, self._redis, key, claim, token))
         self._sync_claims()
         yield "4 take over"
 
-    def _delete(self, key: str, claim: Claim, token: Token | None) -> None:
-        redis = self._redis
+    def _delete(self, redis: Redis, key: str, claim: Claim, token: Token | None) -> None:
         if token is not None and redis.token(self.partition) != token:
             raise TokenTaken
         if redis.claim(key) == claim or not self._rules.lets_go_by_compare:
