@@ -21,7 +21,7 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help venv install demo demo-kill demo-funnel test lint types unit chaos fuzz bench seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+.PHONY: help venv install demo demo-kill demo-funnel test lint types unit chaos fuzz bench bench-parts seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
 
 help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
@@ -31,7 +31,8 @@ help:
 	@echo 'make lint|types|unit   the parts of make test; JOBS=$(JOBS) test processes at once'
 	@echo 'make chaos        the long tests: storms of faults on real brokers, 10,000 interleavings, 50,000 examples'
 	@echo 'make fuzz         what reads from strangers, under a coverage-guided fuzzer, FUZZ_SECONDS=$(FUZZ_SECONDS) each (Linux)'
-	@echo 'make bench        the comparisons of tests/bench/README.md'
+	@echo 'make bench        ticketgate beside what you would build instead; a table, a plot and results.json in build/bench'
+	@echo 'make bench-parts  the other comparisons of tests/bench/README.md'
 	@echo 'make conformance  the System One conformance suite against `ticketgate serve`; keeps its report'
 	@echo 'make seeds        each fixture, number, case and command that this began with, and what came out'
 	@echo 'make install      the virtual environment in .venv, with the command .venv/bin/ticketgate'
@@ -102,8 +103,12 @@ types: install
 unit: install
 	$(BIN)/pytest -m 'not chaos' -n $(JOBS) --dist loadfile
 
-# Each prints a table; tests/bench/README.md has what they printed and what it shows. About half an hour.
+# Under half an hour; `make bench BENCH=--full` takes three sizes of batches. tests/bench/README.md says what it shows.
 bench: install kafka-jars
+	$(BIN)/python -m tests.bench.rivals $(BENCH)
+
+# Each prints a table; tests/bench/README.md has what they printed and what it shows. About half an hour.
+bench-parts: install kafka-jars
 	$(BIN)/python -m tests.bench.policy_cost
 	$(BIN)/python -m tests.bench.cross_encoder
 	$(BIN)/python -m tests.bench.guarantee_cost
@@ -164,6 +169,7 @@ constraints: venv
 	@test -x $(VENV)/uv/bin/uv || { $(BIN)/python -m venv $(VENV)/uv && $(VENV)/uv/bin/pip install --quiet uv; }
 	$(UV_COMPILE) --all-extras pyproject.toml -o deploy/constraints.txt
 	echo 'setuptools>=77' | $(UV_COMPILE) pyproject.toml - -c deploy/constraints.txt -o deploy/constraints-runtime.txt
+	$(UV_COMPILE) tests/bench/rivals/requirements.in -o tests/bench/rivals/requirements.txt
 
 clean:
 	rm -rf $(VENV) build dist deploy/kafka/target .mypy_cache tests/.mypy_cache .ruff_cache .pytest_cache .hypothesis \

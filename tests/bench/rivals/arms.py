@@ -1,0 +1,141 @@
+"""Who is measured, what each promises, and how its worker is started."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...chaos.rivals.environment import environment_of
+from ...support.deployment import Deployment, Worker
+
+WORKERS = Path(__file__).with_name("workers")
+REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+# A worker stands stopped while its tickets are sent, and must not lose its partitions over that.
+SESSION_S = 120
+NOT_STORMED = "not tried"
+
+
+def bench_python() -> Path:
+    """The interpreter of the rivals' environment."""
+    return environment_of(REQUIREMENTS)
+
+
+def _own_python() -> Path:
+    return Path(sys.executable)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One contender. `guarantee` is what it promises; `storms` what tests/chaos/rivals counted for it, of 6,000 records
+    (README.md there). script: None for ticketgate itself. does: `same` work as ticketgate's, or bare `carrying`.
+    """
+
+    name: str
+    title: str
+    does: str
+    guarantee: str
+    storms: str
+    script: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    python: Callable[[], Path] = _own_python
+
+    def start(self, gate: Deployment, *, batch: int, answers: Path) -> Worker:
+        """Start its worker in a deployment."""
+        if self.script is None:
+            return gate.start_worker(
+                BATCH_SIZE=str(batch), SESSION_TIMEOUT=f"{SESSION_S}s", **dict(self.settings)
+            )
+        folder = gate.folder / "state"
+        folder.mkdir()
+        environment = {
+            **gate.environment,
+            "RIVAL_KAFKA": gate.bootstrap,
+            "RIVAL_REDIS": gate.redis_url,
+            "RIVAL_GROUP": gate.name,
+            "RIVAL_TICKETS": gate.topic("tickets"),
+            "RIVAL_DISPATCH": gate.topic("dispatch"),
+            "RIVAL_REVIEW": gate.topic("review"),
+            "RIVAL_SESSION_MS": str(SESSION_S * 1000),
+            "RIVAL_BATCH": str(batch),
+            "RIVAL_ANSWERS": str(answers),
+            "RIVAL_FOLDER": str(folder),
+        }
+        worker = Worker(environment, gate.folder / "worker.log", [self.python(), WORKERS / self.script])
+        gate.workers.append(worker)
+        return worker
+
+
+_REPEATS = "282 of 282 repeats out again"
+_CALM = "exactly once, as ticketgate, while nothing fails"
+ARMS = (
+    Arm(
+        "ticketgate",
+        "ticketgate, `exactly_once`",
+        does="same",
+        guarantee="exactly once, and one decision for a ticket sent twice",
+        storms="0 twice, 0 lost, 0 of 282 repeats out again",
+    ),
+    Arm(
+        "ticketgate-alo",
+        "ticketgate, `at_least_once`",
+        does="same",
+        guarantee="at least once",
+        storms=NOT_STORMED,
+        settings={"GUARANTEE": "at_least_once"},
+    ),
+    Arm(
+        "work-confluent",
+        "the same work on confluent-kafka",
+        does="same",
+        guarantee=_CALM,
+        storms=NOT_STORMED,
+        script="confluent_work.py",
+        python=bench_python,
+    ),
+    Arm(
+        "work-quix",
+        "the same work on Quix Streams",
+        does="same",
+        guarantee=_CALM,
+        storms=NOT_STORMED,
+        script="quix_work.py",
+        python=bench_python,
+    ),
+    Arm(
+        "aiokafka",
+        "aiokafka loop",
+        does="carrying",
+        guarantee="at least once",
+        storms=f"48 twice, 0 lost, {_REPEATS}",
+        script="aiokafka_loop.py",
+    ),
+    Arm(
+        "confluent",
+        "confluent-kafka loop",
+        does="carrying",
+        guarantee="at least once",
+        storms=NOT_STORMED,
+        script="confluent_loop.py",
+        python=bench_python,
+    ),
+    Arm(
+        "quix",
+        "Quix Streams, `exactly-once`",
+        does="carrying",
+        guarantee="exactly once",
+        storms=f"0 twice, 0 lost, {_REPEATS}",
+        script="quix_loop.py",
+        python=bench_python,
+    ),
+    Arm(
+        "faust",
+        "Faust with `take`",
+        does="carrying",
+        guarantee="at least once",
+        storms=f"3,347 twice, 0 lost, {_REPEATS}",
+        script="faust_take.py",
+    ),
+)
+BASE = "aiokafka"
