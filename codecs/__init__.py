@@ -46,6 +46,7 @@ from ticketgate.codecs.records.identity import (
     settlement_key,
     ticket_key,
 )
+from ticketgate.codecs.records.in_force import IN_FORCE_SCHEMA, InForceRecord, decode_in_force, read_in_force
 from ticketgate.codecs.records.pieces import CatalogueRef, Effect
 from ticketgate.codecs.records.proposal import (
     PROPOSAL_SCHEMA,
@@ -116,6 +117,7 @@ __all__ = [
     "CASE_DECISION_SCHEMA",
     "DECISION_SCHEMA",
     "DEFAULT_MAX_BYTES",
+    "IN_FORCE_SCHEMA",
     "PROPOSAL_SCHEMA",
     "RECEIPT_SCHEMA",
     "SETTLED_SCHEMA",
@@ -137,6 +139,7 @@ __all__ = [
     "Fingerprint",
     "Header",
     "IdempotencyKey",
+    "InForceRecord",
     "JsonValue",
     "JudgedAgain",
     "Malformed",
@@ -177,6 +180,7 @@ __all__ = [
     "decision_headers",
     "decode",
     "decode_case_decision",
+    "decode_in_force",
     "decode_proposal",
     "decode_receipt",
     "decode_settled",
@@ -195,6 +199,7 @@ __all__ = [
     "read_case_decision",
     "read_decision",
     "read_dispatched",
+    "read_in_force",
     "read_proposal",
     "read_question",
     "read_questions",

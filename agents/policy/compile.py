@@ -66,6 +66,7 @@ def compile_policy(written: Written) -> Policy:
         on_truncation=document.on_truncation,
         clean=tuple(step for step in STEPS if step in document.clean),
         examples=MappingProxyType(examples),
+        document=written.values,
         source=written.source,
         lines=written.lines,
     )

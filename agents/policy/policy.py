@@ -19,6 +19,7 @@ from ticketgate.agents.policy.rules import Rule
 from ticketgate.codecs.files.positions import Path, line_of
 from ticketgate.codecs.records.decision import PolicyRef
 from ticketgate.codecs.systemone.questions import Question
+from ticketgate.codecs.values.strict import JsonValue, encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,7 @@ class Policy:
     quick: the rules, ready to be checked fast.
     ref: how a decision record names this policy.
     valued: the questions, scored or mapped, that have values of their own, in the file's order.
+    document: the whole of what was written, with the questions of the schema that it names in their places.
     source, lines: the file's name and where its parts stand there, for messages; they take no part in equality.
     """
 
@@ -52,6 +54,7 @@ class Policy:
     on_truncation: Literal["review", "allow"]
     clean: tuple[Step, ...]
     examples: Mapping[str, tuple[Example, ...]]
+    document: Mapping[str, JsonValue] = field(compare=False, repr=False)
     source: str = field(compare=False)
     lines: Mapping[Path, int] = field(compare=False, repr=False)
     quick: QuickRules = field(init=False, compare=False, repr=False)
@@ -63,6 +66,11 @@ class Policy:
         object.__setattr__(self, "ref", PolicyRef(name=self.name, version=self.version, hash=self.hash))
         valued = {name: each for name in self.ids if (each := self.question(name)).values is not None}
         object.__setattr__(self, "valued", MappingProxyType(valued))
+
+    def to_bytes(self) -> bytes:
+        """The policy as a JSON file that stands alone and reads back with the same hash: keys in their order, for the
+        order of questions and labels means something."""
+        return encode(self.document)
 
     def question(self, question_id: str) -> Question:
         """A question by its id, scored or mapped."""

@@ -93,6 +93,7 @@ def _parsed(text: str, source: str) -> dict[str, JsonValue]:
             text.encode("utf-8", "surrogatepass"),
             source=source,
             remedy="mend the JSON, or write the policy as TOML",
+            is_our_own=True,
         )
         # A JSON value that begins with a brace is an object.
         return value if isinstance(value, dict) else {}

@@ -19,6 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from ticketgate.codecs.records.case_decision import CASE_DECISION_SCHEMA, CaseDecisionDocument
 from ticketgate.codecs.records.decision import DECISION_SCHEMA, DecisionDocument
 from ticketgate.codecs.records.effect_receipt import EffectReceiptDocument
+from ticketgate.codecs.records.in_force import IN_FORCE_SCHEMA, InForceDocument
 from ticketgate.codecs.records.proposal import PROPOSAL_SCHEMA, ProposalDocument
 from ticketgate.codecs.records.receipt import RECEIPT_SCHEMA, DecisionReceiptDocument
 from ticketgate.codecs.records.settled import SETTLED_SCHEMA, SettledDocument
@@ -39,6 +40,7 @@ _DOCUMENTS: dict[str, Any] = {
     RECEIPT_SCHEMA: ReceiptDocument,
     SETTLEMENT_SCHEMA: SettlementDocument,
     SETTLED_SCHEMA: SettledDocument,
+    IN_FORCE_SCHEMA: InForceDocument,
 }
 # What users write; what we write is written without null.
 _SENT_BY_OTHERS = (TicketDocument, ProposalDocument)

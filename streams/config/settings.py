@@ -99,6 +99,9 @@ class Settings(ConsoleSettings):
     topic_receipts: str = Field(
         "receipts", description="topic of the evidence: what was judged, and what was done"
     )
+    topic_policies: str = Field(
+        "policies", description="topic of every policy that was in force, by its hash"
+    )
     partitions: int = Field(6, description="partitions that `topics create` gives a topic", ge=1, le=10_000)
     replication: int = Field(
         1, description="replication factor that `topics create` gives a topic", ge=1, le=32

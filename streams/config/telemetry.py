@@ -10,12 +10,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from ticketgate.agents.deciding.decide import Decision
 from ticketgate.agents.deciding.gate import Observer
-from ticketgate.codecs.records.decision import PolicyRef
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.verdict import Stage, Verdict
 from ticketgate.streams.config.batch_histogram import BatchHistogram
 from ticketgate.streams.config.decision_metrics import DecisionMetrics
 from ticketgate.streams.config.gate_tally import GateTally
+from ticketgate.streams.config.policy_metrics import PolicyMetrics
 from ticketgate.streams.config.settlement_metrics import SettlementMetrics
 
 # A gate takes microseconds, scoring a batch milliseconds to seconds.
@@ -76,6 +76,7 @@ class Telemetry:
             registry=registry,
         )
         self.settlements = SettlementMetrics(registry)
+        self.policies = PolicyMetrics(registry)
         self._readbacks = Counter(
             "ticketgate_readbacks",
             "Read-backs by result: found, not_found, unreadable",
@@ -126,17 +127,6 @@ class Telemetry:
             "ticketgate_lanes", "Input partitions assigned to this worker", ["topic"], registry=registry
         )
         self._ready = Gauge("ticketgate_ready", "1 if /readyz says ready", registry=registry)
-        self._policy = Gauge(
-            "ticketgate_policy_info", "The policy in force", ["name", "version", "hash"], registry=registry
-        )
-        self._policy_reloads = Counter(
-            "ticketgate_policy_reloads", "Changed policies taken over", registry=registry
-        )
-        self._policy_reload_failures = Counter(
-            "ticketgate_policy_reload_failures",
-            "Changes of the policy file that were not taken over, for it is no policy",
-            registry=registry,
-        )
 
     def records(self, topic: str, outcome: str, count: int = 1) -> None:
         """Count input records of `topic` by outcome."""
@@ -248,19 +238,6 @@ class Telemetry:
     def lanes(self, topic: str, count: int) -> None:
         """How many lanes there are for an input topic."""
         self._lanes.labels(topic).set(count)
-
-    def policy(self, policy: PolicyRef) -> None:
-        """The policy in force from now on."""
-        self._policy.clear()
-        self._policy.labels(policy.name, policy.version, policy.hash).set(1)
-
-    def policy_reloaded(self) -> None:
-        """Count a policy that was taken over."""
-        self._policy_reloads.inc()
-
-    def policy_reload_failed(self) -> None:
-        """Count a change of the policy file that cannot be used."""
-        self._policy_reload_failures.inc()
 
     def expose(self, *, is_ready: bool) -> tuple[bytes, str]:
         """The metrics in Prometheus' text format, and its content type."""

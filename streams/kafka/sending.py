@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
@@ -69,6 +70,7 @@ async def send(
     sending: Sending,
     on_sent: Callable[[int], object],
     stop: asyncio.Event | None = None,
+    compression: Literal["gzip"] | None = None,
 ) -> None:
     """Send the records, each with its line number and topic, at most `rate` a second; `sending` tells what became of
     them.
@@ -78,7 +80,7 @@ async def send(
     acknowledged by then.
     """
     stop = stop or asyncio.Event()
-    async with _producer(connection) as producer:
+    async with _producer(connection, compression) as producer:
         under_way = _UnderWay(sending, on_sent)
         clock = asyncio.get_running_loop().time
         start = clock()
@@ -178,12 +180,15 @@ class _CannotBeSent(Exception):
 
 
 @asynccontextmanager
-async def _producer(connection: KafkaConnection) -> AsyncIterator[AIOKafkaProducer]:
+async def _producer(
+    connection: KafkaConnection, compression: Literal["gzip"] | None
+) -> AsyncIterator[AIOKafkaProducer]:
     producer = AIOKafkaProducer(
         **connection.arguments(),
         acks="all",
         request_timeout_ms=round(DELIVERY_TIMEOUT_S * 1000),
         max_request_size=MAX_REQUEST_BYTES,
+        compression_type=compression,
     )
     try:
         await producer.start()

@@ -23,17 +23,24 @@ from ticketgate.streams.config.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic as the settings want it; `segment` bounds how long a record outlives `retention`."""
+    """A topic as the settings want it; `segment` bounds how long a record outlives `retention`, which is None where
+    the last record of each key is kept for ever."""
 
     name: str
     partitions: int
     replication: int
-    retention: timedelta
+    retention: timedelta | None
     segment: timedelta
 
     @property
     def config(self) -> dict[str, str]:
         """Kafka's topic configuration."""
+        if self.retention is None:
+            return {
+                "cleanup.policy": "compact",
+                "retention.ms": "-1",
+                "segment.ms": _milliseconds(self.segment),
+            }
         return {
             # Compaction would drop tickets that were never read.
             "cleanup.policy": "delete",
@@ -66,7 +73,13 @@ def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
     return (
         *(TopicSpec(name, *common, settings.tickets_retention, settings.tickets_segment) for name in inputs),
         *(TopicSpec(name, *common, settings.outputs_retention, settings.tickets_segment) for name in outputs),
+        policies_spec(settings),
     )
+
+
+def policies_spec(settings: Settings) -> TopicSpec:
+    """The topic that keeps each policy under its hash: in one partition, so that what was in force has an order."""
+    return TopicSpec(settings.topic_policies, 1, settings.replication, None, settings.tickets_segment)
 
 
 async def create_topics(client: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> tuple[CreatedTopic, ...]:

@@ -35,6 +35,7 @@ from ticketgate.streams.config.settings import Settings, load_settings
 from ticketgate.streams.config.telemetry import Telemetry
 from ticketgate.streams.process.member import Membership
 from ticketgate.streams.process.policy_in_force import PolicyInForce
+from ticketgate.streams.process.policy_keeping import PolicyKeeper, open_keeper
 from ticketgate.streams.process.preflight import (
     STARTUP_ERRORS,
     needs_funnel,
@@ -115,13 +116,18 @@ class Deciding:
     Raises what opening the policy or the scorer raises.
     """
 
-    def __init__(self, app: faust.App, settings: Settings, telemetry: Telemetry, steps: Steps) -> None:
+    def __init__(
+        self, app: faust.App, settings: Settings, telemetry: Telemetry, steps: Steps, keeper: PolicyKeeper
+    ) -> None:
         self._model = open_decider(settings, telemetry)
+        self._keeper = keeper
+        keeper.begin(self._model.policy)
         self._channel: Any = app.channel(maxsize=CHANNEL_SIZE)
         self._reload = PolicyReload(
             require_policy_path(settings),
             in_force=self._model.policy,
             adopt=self._model.adopt,
+            before=keeper.put_in_force,
             telemetry=telemetry,
             interval_s=settings.policy_poll.total_seconds(),
         )
@@ -155,7 +161,11 @@ class Deciding:
 
     def describe(self) -> dict[str, object]:
         """For /readyz."""
-        return {**self._model.describe(), "policy_error": self._reload.error}
+        return {
+            **self._model.describe(),
+            "policy_error": self._reload.error,
+            "policy_not_kept": self._keeper.error,
+        }
 
 
 def create_app(settings: Settings, member: Membership | None = None) -> faust.App:
@@ -175,8 +185,11 @@ def create_app(settings: Settings, member: Membership | None = None) -> faust.Ap
         loghandlers=[],
     )
     app.boot_strategy = WithoutKafka(app)
-    deciding = Deciding(app, settings, telemetry, steps) if "decide" in settings.roles else None
-    own_policy = _own_policy(settings, telemetry) if "settle" in settings.roles and deciding is None else None
+    keeper = open_keeper(settings, telemetry)
+    deciding = Deciding(app, settings, telemetry, steps, keeper) if "decide" in settings.roles else None
+    own_policy: PolicyInForce | None = None
+    if "settle" in settings.roles and deciding is None:
+        own_policy = _own_policy(settings, telemetry, keeper)
     in_force = deciding or own_policy
     settling: Settling | None = None
     if "settle" in settings.roles and in_force is not None:
@@ -186,6 +199,7 @@ def create_app(settings: Settings, member: Membership | None = None) -> faust.Ap
         decider=None if deciding is None else deciding.decider,
         funnel=require_funnel(settings) if needs_funnel(settings) else None,
         settling=settling,
+        keeper=None if in_force is None else keeper,
         telemetry=telemetry,
         steps=steps,
         describe=lambda: {} if in_force is None else in_force.describe(),
@@ -227,10 +241,11 @@ def create_app(settings: Settings, member: Membership | None = None) -> faust.Ap
     return app
 
 
-def _own_policy(settings: Settings, telemetry: Telemetry) -> PolicyInForce:
+def _own_policy(settings: Settings, telemetry: Telemetry, keeper: PolicyKeeper) -> PolicyInForce:
     return PolicyInForce(
         require_policy_path(settings),
         policy=require_policy(settings),
+        keeper=keeper,
         telemetry=telemetry,
         interval_s=settings.policy_poll.total_seconds(),
     )

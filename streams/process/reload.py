@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from ticketgate.agents.policy import Policy, PolicyError
@@ -34,12 +34,15 @@ class PolicyReload:
         *,
         in_force: Policy,
         adopt: Callable[[Policy], None],
+        before: Callable[[Policy], Awaitable[None]] | None = None,
         telemetry: Telemetry,
         interval_s: float,
     ) -> None:
+        """before: awaited before a changed policy is adopted."""
         self._path = path
         self._in_force = in_force
         self._adopt = adopt
+        self._before = before
         self._telemetry = telemetry
         self._interval_s = interval_s
         # As they were read and judged; nothing yet.
@@ -75,7 +78,7 @@ class PolicyReload:
             self._keep_old(found)
         else:
             self.error = None
-            self._take_over(found)
+            await self._take_over(found)
 
     def _load(self) -> tuple[Files, Policy | PolicyError]:
         files = Files()
@@ -84,13 +87,15 @@ class PolicyReload:
         except PolicyError as err:
             return files, err
 
-    def _take_over(self, policy: Policy) -> None:
+    async def _take_over(self, policy: Policy) -> None:
         was, self._in_force = self._in_force, policy
         # Comments, layout and TOML or JSON are not the policy's: the same hash is the same policy.
         if policy.hash == was.hash:
             return
+        if self._before is not None:
+            await self._before(policy)
         self._adopt(policy)
-        self._telemetry.policy_reloaded()
+        self._telemetry.policies.reloaded()
         log.info(
             "policy %s version %s (%s) is in force; it was %s version %s (%s)",
             *(policy.name, policy.version, policy.hash[:12]),
@@ -99,7 +104,7 @@ class PolicyReload:
 
     def _keep_old(self, err: PolicyError) -> None:
         self.error = err.summary
-        self._telemetry.policy_reload_failed()
+        self._telemetry.policies.reload_failed()
         log.error(
             "the policy file was not taken over: %s; version %s (%s) stays in force",
             *(err.summary, self._in_force.version, self._in_force.hash[:12]),

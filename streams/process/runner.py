@@ -41,6 +41,7 @@ from ticketgate.streams.lane.taking.records import RecordWriter, output_topics
 from ticketgate.streams.lane.taking.tracing import open_tracing
 from ticketgate.streams.process.exposure import tell_exposures
 from ticketgate.streams.process.member import Membership
+from ticketgate.streams.process.policy_keeping import KeptFirst, PolicyKeeper
 from ticketgate.streams.process.preflight import without_password
 from ticketgate.streams.process.process_watch import ProcessWatch, end_now, end_with
 from ticketgate.streams.process.serving import open_web
@@ -67,14 +68,16 @@ class Runner:
         decider: Decider | None,
         funnel: FunnelFile | None,
         settling: Settling | None = None,
+        keeper: PolicyKeeper | None = None,
         telemetry: Telemetry,
         steps: Steps,
         describe: Callable[[], dict[str, object]],
         routes: Iterable[web.AbstractRouteDef] = (),
         member: Membership | None = None,
     ) -> None:
-        """`decider`: for the role `decide`. `settling`: for `settle`. `funnel`: for the others. `routes`: further pages
-        of the web port, beside health and metrics. `member`: this is one of several under a supervisor."""
+        """`decider`: for the role `decide`. `settling`: for `settle`, `keeper`: for both. `funnel`: for the others.
+        `routes`: further pages of the web port, beside health and metrics. `member`: this is one of several under a
+        supervisor."""
         self._settings = settings
         self._readiness = Readiness(REDIS)
         self._watch = ProcessWatch(steps)
@@ -144,6 +147,7 @@ class Runner:
         self._decider = decider
         self._funnel = funnel
         self._settling = settling
+        self._keeper = keeper
         self._roles: list[Consuming] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = AsyncExitStack()
@@ -166,6 +170,8 @@ class Runner:
             self._run(role.run(), name=f"consume {role.terms.source}")
             self._run(role.watch_conditions(), name=f"watch conditions of {role.terms.source}")
             self._run(role.watch_leaders(), name=f"watch leaders of {role.terms.source}")
+        if self._keeper is not None:
+            self._run(self._keeper.run(), name="keep policies")
         for run in beside:
             self._run(run(), name="reconcile")
         self._run(withdraw_forever(self._under_ways), name="withdraw")
@@ -213,6 +219,8 @@ class Runner:
         return beside
 
     def _add(self, role: Role, taker: BatchTaker) -> None:
+        if self._keeper is not None and role in ("decide", "settle"):
+            taker = KeptFirst(taker, self._keeper)
         self._roles.append(Consuming(role_terms(role, self._settings), taker=taker, parts=self._lane_parts))
 
     async def stop(self) -> None:

@@ -18,6 +18,7 @@ from ticketgate.codecs import (
     encode,
     read_case_decision,
     read_decision,
+    read_in_force,
     read_proposal,
     read_receipt,
     read_settled,
@@ -44,6 +45,7 @@ READERS: dict[str, Callable[[JsonValue], Written | Malformed]] = {
     "receipt": read_receipt,
     "settlement": read_settlement,
     "settled": read_settled,
+    "in-force": read_in_force,
 }
 
 

@@ -126,7 +126,7 @@ class Worker:
 OUTPUTS = ("dispatch", "review", "dead-letter")
 # A version that does not know a topic refuses its name as an unknown setting.
 BEFORE_SETTLEMENTS = (*OUTPUTS, "proposals", "repairs", "receipts")
-TOPICS = (*BEFORE_SETTLEMENTS, "settlements", "settled")
+TOPICS = (*BEFORE_SETTLEMENTS, "settlements", "settled", "policies")
 
 
 @dataclass

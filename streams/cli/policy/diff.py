@@ -10,6 +10,7 @@ from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import json_lines
 from ticketgate.streams.cli.options import json_flag
+from ticketgate.streams.cli.policy.naming import policy_named
 from ticketgate.streams.cli.policy.turned import print_kinds
 
 if TYPE_CHECKING:
@@ -28,16 +29,16 @@ if TYPE_CHECKING:
 @json_flag
 def command(old: Path, new: Path, decisions: Path | None, as_json: bool) -> int:
     """Show the assignments whose verdict changes from OLD to NEW, counted, with examples, and what else changes.
+    Each is a file, or hash:HASH for a policy that workers had in force.
 
     Recorded decisions are judged anew by both policies, from the answers that they record. Exit code 0 if nothing
     changes, 3 if something does.
     """
     # Loaded when it is needed, so that --help is quick.
-    from ticketgate.agents.policy import load_policy
     from ticketgate.agents.workbench.policy.compare import compare
     from ticketgate.agents.workbench.policy.rejudge import rejudge
 
-    before, after = load_policy(old), load_policy(new)
+    before, after = policy_named(old), policy_named(new)
     comparison = compare(before, after)
     judged = None if decisions is None else rejudge(json_lines(decisions), before, after)
     if as_json:

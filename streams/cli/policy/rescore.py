@@ -10,6 +10,7 @@ from ticketgate.agents.plural import counted
 from ticketgate.streams.cli import EXIT_FINDINGS, EXIT_UNREACHABLE
 from ticketgate.streams.cli.files import json_lines
 from ticketgate.streams.cli.options import json_flag, settings_flags
+from ticketgate.streams.cli.policy.naming import policy_named
 from ticketgate.streams.cli.policy.turned import print_kinds
 from ticketgate.streams.config.settings import Settings
 
@@ -36,20 +37,20 @@ _FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 @json_flag
 @settings_flags("scorer", "model")
 def command(policy: Path, decisions: Path, tickets: Path | None, as_json: bool, settings: Settings) -> int:
-    """Ask a model about the tickets of recorded decisions, and show what changes under POLICY.
+    """Ask a model about the tickets of recorded decisions, and show what changes under POLICY, a file, or hash:HASH for
+    one that workers had in force.
 
     For each noul: how many its threshold selected and selects, and from which threshold on it would select as many as
     before. Then the decisions that come out otherwise, with examples. Exit code 0 if none does, 3 if some do.
     """
     # Loaded when it is needed, so that --help is quick.
-    from ticketgate.agents.policy import load_policy
     from ticketgate.agents.scoring import ScorerUnavailable
     from ticketgate.agents.scoring.scorer import Closable
     from ticketgate.agents.workbench.policy.rescore import rescore
     from ticketgate.streams.cli.output import print_json, say
     from ticketgate.streams.roles.decide.scorers import require_scorer
 
-    judged_by = load_policy(policy)
+    judged_by = policy_named(policy)
     known = {} if tickets is None else _by_id(tickets)
     scorer = require_scorer(settings)
     try:

@@ -45,7 +45,7 @@ async def timeline(settings: Settings, case: Case, *, progress: Progress) -> lis
     key = case.key
     wanted = {key, *(effect_key(IdempotencyKey(key), place) for place in range(MOST_EFFECTS))}
     connection = connection_of(settings)
-    topics = [spec.name for spec in topic_specs(settings)]
+    topics = [spec.name for spec in topic_specs(settings) if spec.retention is not None]
     async with admin_client(connection) as client, broker_errors(connection):
         missing = await missing_topics(client, topics)
     async with open_scanner(settings) as scanner:

@@ -17,6 +17,7 @@ from ticketgate.store.servers import Kind, Look, Mistimed, ServerId
 from ticketgate.streams.config.role_terms import role_terms
 from ticketgate.streams.config.setting_kinds import Role, SettingsError
 from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.config.usage import CommandError
 from ticketgate.streams.kafka.advertised import Asked, ask_each
 from ticketgate.streams.kafka.broker import (
     Broker,
@@ -34,8 +35,9 @@ from ticketgate.streams.lane.opening.handover import refuse_flaws, refuse_rebuil
 from ticketgate.streams.lane.opening.opening import LaneRefusal
 from ticketgate.streams.lane.opening.topic_faults import TORN, broker_fault, topic_faults, vouching_faults
 from ticketgate.streams.operations.command_redis import open_redis
+from ticketgate.streams.operations.policies import find_topic
 from ticketgate.streams.process.doctor.finding import MADE_FOR_PEOPLE, Finding, Status, fault_of
-from ticketgate.streams.process.preflight import require_redis
+from ticketgate.streams.process.preflight import needs_policy, require_redis
 
 # Lifetimes count by Redis' clock, and people read logs by this machine's: more than this is worth a word.
 NOTABLE_MS = 5_000
@@ -56,6 +58,8 @@ async def look_at_broker(settings: Settings) -> tuple[list[Finding], Broker | No
                 found += await _kind(client, broker, settings)
                 for role in settings.roles:
                     found += await _topics(client, settings, role)
+                if needs_policy(settings):
+                    found += await _policies(settings)
             except KafkaError as err:
                 raise unreachable(connection, err) from err
     except MADE_FOR_PEOPLE as err:
@@ -121,6 +125,16 @@ async def _topics(client: AIOKafkaAdminClient, settings: Settings, role: Role) -
     if found:
         return found
     return [Finding("topics", "ok", f"{role}: {terms.source} to {', '.join(terms.outputs)}")]
+
+
+async def _policies(settings: Settings) -> list[Finding]:
+    """A worker goes on without the topic, so it is no fault."""
+    try:
+        await find_topic(settings)
+    except CommandError as err:
+        what, _, remedy = str(err).partition("; ")
+        return [Finding("topics", "warning", what, remedy)]
+    return [Finding("topics", "ok", f"{settings.topic_policies} keeps every policy that was in force")]
 
 
 async def look_at_redis(

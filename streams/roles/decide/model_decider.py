@@ -31,7 +31,7 @@ class ModelDecider:
         self._timeout_s = timeout_s
         # One thread: onnxruntime spreads one inference over the cores that its setting allows.
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="decide")
-        telemetry.policy(policy.ref)
+        telemetry.policies.in_force(policy.ref)
 
     def describe(self) -> dict[str, object]:
         """The policy and model in force, for /readyz."""
@@ -54,7 +54,7 @@ class ModelDecider:
     def adopt(self, policy: Policy) -> None:
         """Judge by this policy from the next batch on; a batch under way ends by the one that it began with."""
         self._policy = policy
-        self._telemetry.policy(policy.ref)
+        self._telemetry.policies.in_force(policy.ref)
 
     async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
         """One decision a ticket, in order. Raises what the scorer raises, and `ScorerHung`."""

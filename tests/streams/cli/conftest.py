@@ -71,7 +71,7 @@ def broker(kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> Kafka:
     monkeypatch.setenv("TICKETGATE_KAFKA", kafka.bootstrap)
     suffix = uuid4().hex[:8]
     outputs = ("dispatch", "review", "repairs", "receipts", "settled", "dead-letter")
-    for name in ("tickets", "proposals", "settlements", *outputs):
+    for name in ("tickets", "proposals", "settlements", *outputs, "policies"):
         monkeypatch.setenv(f"TICKETGATE_TOPIC_{name.replace('-', '_').upper()}", f"{name}-{suffix}")
     monkeypatch.setenv("TICKETGATE_PARTITIONS", "3")
     return kafka

@@ -20,7 +20,7 @@ def test_topics_are_made_once_and_then_left_alone(broker: Kafka, ticketgate: Run
         os.environ[f"TICKETGATE_TOPIC_{name}"]
         for name in (
             *("TICKETS", "PROPOSALS", "SETTLEMENTS", "DISPATCH", "REVIEW", "REPAIRS", "RECEIPTS"),
-            *("SETTLED", "DEAD_LETTER"),
+            *("SETTLED", "DEAD_LETTER", "POLICIES"),
         )
     ]
     assert first.lines == [{"topic": name, "created": True, "differences": []} for name in names]
