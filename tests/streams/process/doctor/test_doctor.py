@@ -106,7 +106,7 @@ def test_a_deployment_that_lacks_nothing_is_found_sound(scene: Scene, ticketgate
 
     assert {line["status"] for line in ran.lines} == {"ok"}, ran.lines
     assert [line["check"] for line in ran.lines] == [
-        "versions", "policy", "model", "broker", "broker", "topics", "redis", "clock", "cores", "port",
+        "versions", "policy", "model", "broker", "broker", "topics", "topics", "redis", "clock", "cores", "port",
     ]  # fmt: skip
     assert ran.code == 0
     # It has looked, and bound the namespace to nothing.
