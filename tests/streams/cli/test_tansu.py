@@ -43,7 +43,7 @@ def test_topics_records_and_parts_of_a_topic_work_on_it_too(
     end = ticketgate("consume", "tickets", "--from", "end")
 
     assert [each.code for each in (made, again, sent, shown, part, later, end)] == [0] * 7
-    assert [each["created"] for each in made.lines + again.lines] == [True] * 9 + [False] * 9
+    assert [each["created"] for each in made.lines + again.lines] == [True] * 10 + [False] * 10
     assert [each["key"] for each in shown.lines] == ["a", "b", "c"]
     assert [each["key"] for each in part.lines] == ["b"]
     assert later.out == end.out == b""
