@@ -1,4 +1,5 @@
-"""The demo: a broker, a Redis and a worker on this machine, sample tickets through them, and where each went.
+"""The demo: a broker, a Redis and a worker on this machine, sample tickets through them, where each went, and what a
+scripted person made of those in review.
 
 Promise: `run_demo` tells of every record that it sent, by the coordinate that outputs carry, and leaves nothing
 running and no data behind.
@@ -12,12 +13,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from aiokafka import ConsumerRecord
 from ticketgate.agents.plural import counted
+from ticketgate.agents.policy import load_policy
 from ticketgate.codecs.records.headers import COORDINATE, ERROR_REASON, ERROR_STAGE, header
 from ticketgate.codecs.records.identity import Coordinate
 from ticketgate.streams.config.settings import Guarantee, Settings
@@ -29,6 +32,7 @@ from ticketgate.streams.demo.ground import (
     running,
     send,
 )
+from ticketgate.streams.demo.person import Decided, settle_review, write_keys
 from ticketgate.streams.demo.worker import GateWorker
 from ticketgate.streams.kafka.connection import connection_of
 from ticketgate.streams.kafka.envelope import Record
@@ -39,9 +43,27 @@ MOST_REASONS = 2
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """What a scripted person made of a record in review. outcome: accepted, rejected, returned, what else `settled`
+    says, or `not told`. labels, effects: of what was accepted; changed: the questions answered otherwise than by the
+    model."""
+
+    outcome: str
+    why: str
+    labels: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    @property
+    def takes_effect(self) -> bool:
+        """Whether the ticket is settled by it."""
+        return self.outcome in ("accepted", "rejected", "returned")
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """Where the record at `coordinate` ended. `went_to` is dispatch, review, dead-letter, replayed, skipped or missing;
-    `stage` is the gate that decided, `why` gives its first reasons."""
+    `stage` is the gate that decided, `why` gives its first reasons. settled: by whom it was asked afterwards."""
 
     coordinate: Coordinate
     went_to: str
@@ -49,6 +71,7 @@ class Outcome:
     why: str
     selected: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
+    settled: Settled | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +88,15 @@ class DemoResult:
         """How many records ended there."""
         return sum(outcome.went_to == went_to for outcome in self.outcomes)
 
+    def count_settled(self, outcome: str) -> int:
+        """How many records in review came to this by a person."""
+        return sum(each.settled is not None and each.settled.outcome == outcome for each in self.outcomes)
+
     @property
     def is_complete(self) -> bool:
-        """Whether every record is accounted for, exactly once."""
-        return not self.count("missing") and not self.repeated
+        """Whether every record is accounted for, exactly once, and each settlement took effect."""
+        is_settled = all(each.settled is None or each.settled.takes_effect for each in self.outcomes)
+        return not self.count("missing") and not self.repeated and is_settled
 
 
 async def run_demo(
@@ -78,25 +106,31 @@ async def run_demo(
     say: Callable[[str], None],
     progress: Callable[[int], None],
 ) -> DemoResult:
-    """Start the parts, send the records, wait until the worker has taken each. `say` gets a line for people at each
-    step, `progress` the number of records taken so far. Raises `PartMissing`, `PartFailed`, and what start-up refuses.
+    """Start the parts, send the records, wait until the worker has taken each, and settle what is in review. `say` gets
+    a line for people at each step, `progress` the number of records taken so far. Raises `PartMissing`, `PartFailed`,
+    and what start-up refuses.
     """
     async with AsyncExitStack() as stack:
+        keys = write_keys(Path(stack.enter_context(TemporaryDirectory(prefix="ticketgate-demo-"))))
         ground = await stack.enter_async_context(open_ground(say))
         settings = ground.settings
         say("starting a worker with the local model")
-        worker = GateWorker({**ground.given, "policy": str(policy)})
+        given = {**ground.given, "policy": str(policy), "roles": "decide,settle", "console_keys": str(keys)}
+        worker = GateWorker(given)
         await stack.enter_async_context(running(worker))
         say(f"sending {counted(len(records), 'record')} to the topic {settings.topic_tickets}")
         started = time.monotonic()
         coordinates = await send(settings, settings.topic_tickets, records)
-        await _wait_until_taken(worker, len(records), progress)
+        await _wait_until_taken(worker, settings.topic_tickets, len(records), progress)
         seconds = time.monotonic() - started
         replays = worker.count("ticketgate_records_total", outcome="replayed")
         silent = replays + sum(record.value is None for record in records)
         outputs = await _outputs(settings, count=len(records) - silent)
+        outcomes = _outcomes(records, coordinates, outputs, replays=replays)
+        say("a scripted person settles what is in review")
+        settled = await settle_review(settings, load_policy(policy), keys)
     return DemoResult(
-        outcomes=_outcomes(records, coordinates, outputs, replays=replays),
+        outcomes=tuple(replace(each, settled=_settled(settled.get(each.coordinate))) for each in outcomes),
         guarantee=ground.guarantee,
         broker=ground.broker,
         seconds=seconds,
@@ -104,10 +138,12 @@ async def run_demo(
     )
 
 
-async def _wait_until_taken(worker: GateWorker, count: int, progress: Callable[[int], None]) -> None:
+async def _wait_until_taken(
+    worker: GateWorker, topic: str, count: int, progress: Callable[[int], None]
+) -> None:
     deadline = time.monotonic() + OUTCOME_TIMEOUT_S
     while time.monotonic() < deadline:
-        taken = await asyncio.to_thread(worker.count, "ticketgate_records_total")
+        taken = await asyncio.to_thread(worker.count, "ticketgate_records_total", topic=topic)
         progress(taken)
         if taken >= count:
             return
@@ -144,6 +180,14 @@ def _read_output(record: ConsumerRecord[bytes, bytes], coordinate: Coordinate) -
         selected=tuple(decision["selected"]),
         effects=tuple(_effect(effect) for effect in decision["effects"]),
     )
+
+
+def _settled(made: Decided | None) -> Settled | None:
+    if made is None:
+        return None
+    effects = tuple(_effect(each.to_json()) for each in made.effects)
+    outcome = "not told" if made.outcome is None else str(made.outcome)
+    return Settled(outcome, made.why, made.labels, effects, made.changed)
 
 
 def _effect(effect: Mapping[str, Any]) -> str:

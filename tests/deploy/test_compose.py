@@ -68,6 +68,21 @@ def test_workers_scale() -> None:
     assert "ports" not in worker
 
 
+def test_what_people_decide_is_taken_where_there_are_keys_and_else_nobody_is_asked_for_them() -> None:
+    settler, worker = SERVICES["settler"], SERVICES["worker"]
+
+    assert settler["command"] == ["worker", "--role", "settle"]
+    assert settler["profiles"] == ["review"]
+    assert "profiles" not in worker
+    assert "TICKETGATE_CONSOLE_KEYS" not in worker["environment"]
+    mounts = {each["target"]: each for each in settler["volumes"]}
+    keys = settler["environment"]["TICKETGATE_CONSOLE_KEYS"]
+    assert keys.rpartition("/")[0] in mounts
+    assert all(each["read_only"] for each in mounts.values())
+    assert settler["depends_on"] == worker["depends_on"]
+    assert {name: settler["environment"][name] for name in worker["environment"]} == worker["environment"]
+
+
 def test_a_worker_starts_after_what_it_needs() -> None:
     conditions = {name: need["condition"] for name, need in SERVICES["worker"]["depends_on"].items()}
 

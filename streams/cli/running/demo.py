@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -17,11 +18,12 @@ from ticketgate.codecs.values.strict import decode
 from ticketgate.streams.cli.files import read_bytes
 from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.config.usage import CommandError
-from ticketgate.streams.demo.demo import DemoResult, Outcome, run_demo
+from ticketgate.streams.demo.demo import DemoResult, Outcome, Settled, run_demo
 from ticketgate.streams.kafka.envelope import LineError, Record, read_line
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 TEXT_CHARS = 44
+SETTLED = ("accepted", "rejected", "returned")
 COLOURS = {"dispatch": "green", "review": "yellow", "dead-letter": "red", "missing": "bold red"}
 NO_TRANSACTIONS = (
     "at_least_once: this broker has no transactions. Nothing is lost, and a ticket sent again is still suppressed, but"
@@ -66,7 +68,8 @@ def command(
     context: click.Context, tickets: Path, policy: Path, is_funnel: bool, is_kill: bool, as_json: bool
 ) -> int:
     """Start a broker, a Redis and a worker on free ports of this machine, stream tickets through them, and show where
-    each one went and why. Everything it starts it ends, and its data go with it.
+    each one went and why. What is for a person then is settled by a script, as a person would at a console: the nearest
+    that the policy accepts. Everything it starts it ends, and its data go with it.
 
     Exit code 0 only if every ticket is accounted for; with --kill, only if each has exactly one outcome; with --funnel,
     only if each case came out as it must and the bank has one transfer a key.
@@ -134,7 +137,7 @@ def read_records(path: Path) -> list[Record]:
     return records
 
 
-def summary(result: DemoResult) -> dict[str, object]:
+def summary(result: DemoResult) -> dict[str, Any]:
     """The object that `--json` ends with."""
     return {
         "tickets": len(result.outcomes),
@@ -143,6 +146,7 @@ def summary(result: DemoResult) -> dict[str, object]:
         "dead_letter": result.count("dead-letter"),
         "replayed": result.count("replayed"),
         "skipped": result.count("skipped"),
+        "settled": {name: result.count_settled(name) for name in SETTLED},
         "guarantee": result.guarantee,
         "seconds": round(result.seconds, 3),
     }
@@ -164,6 +168,10 @@ def show(result: DemoResult, records: list[Record]) -> None:
         table.add_row(
             name, text, f"[{colour}]{outcome.went_to}[/]", outcome.stage, _plain(what_follows(outcome))
         )
+        if outcome.settled is not None:
+            colour = "green" if outcome.settled.takes_effect else "bold red"
+            told = f"[{colour}]{outcome.settled.outcome}[/]"
+            table.add_row("", "", f"  {told}", "a person", _plain(what_a_person_said(outcome.settled)))
     console.print(table)
     counts = summary(result)
     missing = result.count("missing")
@@ -174,6 +182,8 @@ def show(result: DemoResult, records: list[Record]) -> None:
         f" {counts['replayed']} replayed, {counts['skipped']} skipped"
         + (f"; [bold red]{missing} missing, {result.repeated} repeated[/]" if not result.is_complete else "")
     )
+    by_person = [f"{counts['settled'][name]} {name}" for name in SETTLED]
+    console.print(f"of those for review a scripted person settled what can be: {', '.join(by_person)}")
     if result.guarantee == "exactly_once":
         console.print("guarantee: exactly_once (records and offset in one transaction, claims in Redis)")
     else:
@@ -185,6 +195,14 @@ def what_follows(outcome: Outcome) -> str:
     if outcome.why:
         return outcome.why
     return f"{', '.join(outcome.selected) or 'no label'} → {', '.join(outcome.effects) or 'no effect'}"
+
+
+def what_a_person_said(settled: Settled) -> str:
+    """What follows from what a person accepted, or why nothing does."""
+    if settled.outcome != "accepted":
+        return settled.why
+    follows = f"{', '.join(settled.labels) or 'no label'} → {', '.join(settled.effects) or 'no effect'}"
+    return f"{follows} (changed: {', '.join(settled.changed) or 'nothing'})"
 
 
 def describe(record: Record) -> tuple[str, str]:

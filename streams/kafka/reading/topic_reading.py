@@ -134,13 +134,14 @@ async def _ends(consumer: AIOKafkaConsumer, partitions: list[TopicPartition]) ->
     try:
         async with asyncio.timeout(_PATIENCE_S):
             # Negative from a broker that does not tell.
-            return {each: max(offset, await _told_end(consumer, each)) for each, offset in asked.items()}
+            return {each: max(offset, await told_end(consumer, each)) for each, offset in asked.items()}
     except TimeoutError as err:
         raise _silent(partitions) from err
 
 
-async def _told_end(consumer: AIOKafkaConsumer, partition: TopicPartition) -> int:
-    """The end that the first answer to a fetch told."""
+async def told_end(consumer: AIOKafkaConsumer, partition: TopicPartition) -> int:
+    """Where the committed records of an assigned partition end, as the first answer to a fetch told; negative from a
+    broker that does not tell. Waits for that answer."""
     while (offset := consumer.last_stable_offset(partition)) is None:  # noqa: ASYNC110 - there is no event for it
         await asyncio.sleep(_GLANCE_S)
     return int(offset)

@@ -153,6 +153,23 @@ def test_the_tickets_demo_accounts_for_every_ticket(kafka: Kafka, ticketgate: Ru
     (summary,) = ran.lines
     ended = sum(summary[each] for each in ("dispatched", "review", "dead_letter", "replayed", "skipped"))
     assert (summary["tickets"], ended, summary["guarantee"]) == (102, 102, "exactly_once")
+    assert_all_are_settled(summary)
+
+
+def assert_all_are_settled(summary: dict[str, Any]) -> None:
+    """All in review but the two whose ids were used before: what they collided with is settled."""
+    assert all(summary["settled"].values())
+    assert sum(summary["settled"].values()) == summary["review"] - 2
+
+
+@pytest.mark.usefixtures("no_kafka")
+def test_on_the_embedded_broker_too_a_person_settles_what_is_in_review(ticketgate: Run) -> None:
+    ran = ticketgate("demo", "--json")
+
+    assert ran.code == 0, ran.err
+    (summary,) = ran.lines
+    assert summary["guarantee"] == "at_least_once"
+    assert_all_are_settled(summary)
 
 
 @pytest.mark.parametrize("option", ["--tickets", "--policy"])
