@@ -12,31 +12,10 @@ from ticketgate.agents.policy.errors import UNNAMED, PolicyError, Problem, Probl
 from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.policy.written import read_document
 from ticketgate.codecs.files.fault import FileFault
-from ticketgate.codecs.files.reading import MAX_WRITTEN_BYTES, read_file, text_of
+from ticketgate.codecs.files.reading import text_of
+from ticketgate.codecs.files.watched import Files
 
 REMEDY = "set TICKETGATE_POLICY to a readable file"
-
-
-class Files:
-    """The files of one policy, each read once; a second policy is read from another `Files`."""
-
-    def __init__(self) -> None:
-        self._read: dict[Path, bytes | FileFault] = {}
-
-    def read(self, path: Path, kind: str) -> bytes:
-        """The bytes of a file. Raises FileFault."""
-        if path not in self._read:
-            self._read[path] = _read_or_fault(path, kind)
-        found = self._read[path]
-        if isinstance(found, FileFault):
-            raise found
-        return found
-
-    def is_unchanged(self) -> bool:
-        """Whether every file still reads as it did, one that cannot be read too. Reads them all again."""
-        return bool(self._read) and all(
-            _same(found, _read_or_fault(path, "file")) for path, found in self._read.items()
-        )
 
 
 def load_policy(path: Path, *, files: Files | None = None) -> Policy:
@@ -46,7 +25,7 @@ def load_policy(path: Path, *, files: Files | None = None) -> Policy:
     """
     files = Files() if files is None else files
     try:
-        text = text_of(files.read(path, "policy"), str(path))
+        text = text_of(files.read(path, "policy", remedy=REMEDY), str(path))
     except FileFault as err:
         code: ProblemCode = "unreadable" if err.is_unreadable else "invalid"
         raise PolicyError(str(path), [Problem(err.line, err.what, err.remedy, code)]) from err
@@ -65,16 +44,3 @@ def parse_policy(
     `source` names it in errors; `folder` is where a JSON Schema lies that it names, and `read` gives a file's bytes.
     """
     return compile_policy(read_document(text, source=source, folder=folder, read=read or Files().read))
-
-
-def _read_or_fault(path: Path, kind: str) -> bytes | FileFault:
-    try:
-        return read_file(path, kind=kind, remedy=REMEDY, max_bytes=MAX_WRITTEN_BYTES)
-    except FileFault as err:
-        return err
-
-
-def _same(one: bytes | FileFault, other: bytes | FileFault) -> bool:
-    if isinstance(one, bytes) or isinstance(other, bytes):
-        return one == other
-    return one.is_unreadable == other.is_unreadable

@@ -26,8 +26,9 @@ from ticketgate.agents.funnel.lookups.algorithms import (
 )
 from ticketgate.agents.funnel.lookups.key_lengths import key_fits
 from ticketgate.codecs.files.fault import FileFault
-from ticketgate.codecs.files.reading import MAX_WRITTEN_BYTES, read_file, read_text
+from ticketgate.codecs.files.reading import text_of
 from ticketgate.codecs.files.toml_text import read_toml
+from ticketgate.codecs.files.watched import Files
 
 FIELDS = ("algorithm", "roles", "secret_file", "public_key_file", "private_key_file")
 
@@ -67,20 +68,24 @@ class ConsoleKey:
 ConsoleKeys = Mapping[str, ConsoleKey]
 
 
-def load_console_keys(path: Path) -> ConsoleKeys:
-    """The file's keys by id. Raises ConsoleKeysError."""
+def load_console_keys(path: Path, *, files: Files | None = None) -> ConsoleKeys:
+    """The file's keys by id. Raises ConsoleKeysError.
+
+    files: filled with what was read, for who wants to see whether it changes.
+    """
+    files = Files() if files is None else files
     try:
-        text = read_text(path, kind="file of keys", remedy="name a readable file")
+        text = text_of(files.read(path, "file of keys"), str(path))
         document = read_toml(text, source=str(path))
     except FileFault as err:
         where = str(path) if err.line is None else f"{path}:{err.line}"
         raise ConsoleKeysError(where, err.what, err.remedy) from err
     if not document:
         raise ConsoleKeysError(str(path), "has no key", "add a table for each, such as [front-desk]")
-    return {name: _read_key(path, name, given) for name, given in document.items()}
+    return {name: _read_key(path, name, given, files) for name, given in document.items()}
 
 
-def _read_key(path: Path, name: str, given: Any) -> ConsoleKey:
+def _read_key(path: Path, name: str, given: Any, files: Files) -> ConsoleKey:
     where = f"{path}: [{name}]"
     if not isinstance(given, dict):
         raise ConsoleKeysError(where, "is no table", "give algorithm, roles and a key file")
@@ -100,10 +105,10 @@ def _read_key(path: Path, name: str, given: Any) -> ConsoleKey:
         each for each in FIELDS[2:] if each in given and each not in (verifying_file, signing_file)
     ]:
         raise ConsoleKeysError(where, f"{misplaced[0]} is not for {algorithm}", f"give {verifying_file}")
-    verifying = _read_file(path, where, given, verifying_file, algorithm)
+    verifying = _read_file(path, where, given, verifying_file, algorithm, files)
     if verifying is None:
         raise ConsoleKeysError(where, f"{verifying_file} is missing", "name the file with the key")
-    signing = verifying if is_shared else _read_file(path, where, given, signing_file, algorithm)
+    signing = verifying if is_shared else _read_file(path, where, given, signing_file, algorithm, files)
     return ConsoleKey(
         id=name, algorithm=algorithm, roles=_roles(where, given), verifying=verifying, signing=signing
     )
@@ -116,15 +121,15 @@ def _roles(where: str, given: Mapping[str, Any]) -> frozenset[ConsoleRole]:
     return frozenset(ConsoleRole(each) for each in roles)
 
 
-def _read_file(path: Path, where: str, given: Mapping[str, Any], name: str, algorithm: str) -> bytes | None:
+def _read_file(
+    path: Path, where: str, given: Mapping[str, Any], name: str, algorithm: str, files: Files
+) -> bytes | None:
     if name not in given:
         return None
     if not isinstance(given[name], str):
         raise ConsoleKeysError(where, f"{name} is no text", "name a file")
     try:
-        key = read_file(
-            path.parent / given[name], kind=name, remedy="name a readable file", max_bytes=MAX_WRITTEN_BYTES
-        ).strip()
+        key = files.read(path.parent / given[name], name).strip()
     except FileFault as err:
         raise ConsoleKeysError(where, err.what, err.remedy) from err
     if not key_fits(key, algorithm):

@@ -34,20 +34,16 @@ from ticketgate.streams.config.overdue import Step, Steps
 from ticketgate.streams.config.settings import Settings, load_settings
 from ticketgate.streams.config.telemetry import Telemetry
 from ticketgate.streams.process.member import Membership
-from ticketgate.streams.process.policy_in_force import PolicyInForce
-from ticketgate.streams.process.policy_keeping import PolicyKeeper, open_keeper
+from ticketgate.streams.process.policy_in_force import JudgedBy, PolicyInForce
 from ticketgate.streams.process.preflight import (
     STARTUP_ERRORS,
     needs_funnel,
+    needs_policy,
     open_decider,
     port_taken,
-    require_console_keys,
     require_funnel,
-    require_policy,
-    require_policy_path,
 )
 from ticketgate.streams.process.process_watch import end_now, end_within
-from ticketgate.streams.process.reload import PolicyReload
 from ticketgate.streams.process.runner import Runner
 from ticketgate.streams.process.serving import open_systemone
 from ticketgate.streams.roles.decide.model_decider import ModelDecider
@@ -117,20 +113,12 @@ class Deciding:
     """
 
     def __init__(
-        self, app: faust.App, settings: Settings, telemetry: Telemetry, steps: Steps, keeper: PolicyKeeper
+        self, app: faust.App, settings: Settings, telemetry: Telemetry, steps: Steps, judged_by: JudgedBy
     ) -> None:
         self._model = open_decider(settings, telemetry)
-        self._keeper = keeper
-        keeper.begin(self._model.policy)
+        self._judged_by = judged_by
         self._channel: Any = app.channel(maxsize=CHANNEL_SIZE)
-        self._reload = PolicyReload(
-            require_policy_path(settings),
-            in_force=self._model.policy,
-            adopt=self._model.adopt,
-            before=keeper.put_in_force,
-            telemetry=telemetry,
-            interval_s=settings.policy_poll.total_seconds(),
-        )
+        self._reload = judged_by.watch(self._model.policy, self._model.adopt)
         self._endpoint = open_systemone(settings, with_aliases(settings, self._model.scorer))
         self.routes = self._endpoint.routes
         self.decider = ChannelDecider(
@@ -161,11 +149,7 @@ class Deciding:
 
     def describe(self) -> dict[str, object]:
         """For /readyz."""
-        return {
-            **self._model.describe(),
-            "policy_error": self._reload.error,
-            "policy_not_kept": self._keeper.error,
-        }
+        return {**self._model.describe(), **self._judged_by.describe(self._reload)}
 
 
 def create_app(settings: Settings, member: Membership | None = None) -> faust.App:
@@ -185,21 +169,22 @@ def create_app(settings: Settings, member: Membership | None = None) -> faust.Ap
         loghandlers=[],
     )
     app.boot_strategy = WithoutKafka(app)
-    keeper = open_keeper(settings, telemetry)
-    deciding = Deciding(app, settings, telemetry, steps, keeper) if "decide" in settings.roles else None
-    own_policy: PolicyInForce | None = None
-    if "settle" in settings.roles and deciding is None:
-        own_policy = _own_policy(settings, telemetry, keeper)
-    in_force = deciding or own_policy
+    judged_by = JudgedBy(settings, telemetry)
+    deciding: Deciding | None = None
+    if "decide" in settings.roles:
+        deciding = Deciding(app, settings, telemetry, steps, judged_by)
+    in_force: Deciding | PolicyInForce | None = deciding
+    if needs_policy(settings) and deciding is None:
+        in_force = PolicyInForce(settings, judged_by, telemetry)
     settling: Settling | None = None
     if "settle" in settings.roles and in_force is not None:
-        settling = Settling(lambda: in_force.policy, require_console_keys(settings))
+        settling = Settling(lambda: in_force.policy, judged_by.keys)
     runner = Runner(
         settings,
         decider=None if deciding is None else deciding.decider,
         funnel=require_funnel(settings) if needs_funnel(settings) else None,
         settling=settling,
-        keeper=None if in_force is None else keeper,
+        keeper=None if in_force is None else judged_by.keeper,
         telemetry=telemetry,
         steps=steps,
         describe=lambda: {} if in_force is None else in_force.describe(),
@@ -213,10 +198,8 @@ def create_app(settings: Settings, member: Membership | None = None) -> faust.Ap
 
         async def on_started(self) -> None:
             app.flow_control.resume()
-            if deciding is not None:
-                await deciding.start()
-            if own_policy is not None:
-                own_policy.start()
+            if in_force is not None:
+                await in_force.start()
             try:
                 await runner.start()
             except OSError as err:
@@ -233,22 +216,10 @@ def create_app(settings: Settings, member: Membership | None = None) -> faust.Ap
         else:
             _leave_signals_to_the_supervisor()
         await runner.stop()
-        if deciding is not None:
-            await deciding.stop()
-        if own_policy is not None:
-            await own_policy.stop()
+        if in_force is not None:
+            await in_force.stop()
 
     return app
-
-
-def _own_policy(settings: Settings, telemetry: Telemetry, keeper: PolicyKeeper) -> PolicyInForce:
-    return PolicyInForce(
-        require_policy_path(settings),
-        policy=require_policy(settings),
-        keeper=keeper,
-        telemetry=telemetry,
-        interval_s=settings.policy_poll.total_seconds(),
-    )
 
 
 def run_worker(settings: Settings, member: Membership | None = None) -> NoReturn:

@@ -21,7 +21,7 @@ from ticketgate.agents.funnel.file.funnel_file import (
 from ticketgate.agents.funnel.file.release import require_release
 from ticketgate.agents.policy import Policy, PolicyError, load_policy
 from ticketgate.agents.scoring import ScorerError
-from ticketgate.agents.settling.console_keys import ConsoleKeys, ConsoleKeysError, load_console_keys
+from ticketgate.agents.settling.console_keys import ConsoleKeysError
 from ticketgate.codecs.values.redact import redact
 from ticketgate.store.conditions import CLUSTER, CLUSTER_REMEDY
 from ticketgate.store.connect import connect
@@ -31,6 +31,7 @@ from ticketgate.streams.config.telemetry import Telemetry
 from ticketgate.streams.kafka.broker import Unreachable
 from ticketgate.streams.kafka.broker_limits import require_within_limits
 from ticketgate.streams.kafka.connection import connection_of
+from ticketgate.streams.operations.review.keys_in_force import KeysInForce
 from ticketgate.streams.roles.decide.model_decider import ModelDecider
 from ticketgate.streams.roles.decide.scorers import require_scorer
 
@@ -69,15 +70,15 @@ def needs_funnel(settings: Settings) -> bool:
     return not {"propose", "effects"}.isdisjoint(settings.roles)
 
 
-def require_console_keys(settings: Settings) -> ConsoleKeys:
-    """The keys that settlements may be signed by. Raises `SettingsError` or `ConsoleKeysError`."""
+def require_keys_in_force(settings: Settings) -> KeysInForce:
+    """The keys that settlements may be signed by, as their files say. Raises `SettingsError` or `ConsoleKeysError`."""
     if settings.console_keys is None:
         raise SettingsError(
             "TICKETGATE_CONSOLE_KEYS",
             "not set, and needed to tell who may settle",
             "name the file of the consoles' keys",
         )
-    return load_console_keys(settings.console_keys)
+    return KeysInForce(settings.console_keys)
 
 
 def require_funnel(settings: Settings) -> FunnelFile:

@@ -1,9 +1,8 @@
 """The policy's files, watched: a change is taken over between two batches, and what cannot be used changes nothing.
 
 Promise: the policy in force is always of whole files that parsed, its own and the schema that it names, read as at the
-start. Only what reads the same twice is judged, files that cannot be read too. A bad file keeps the policy that was in
-force and is told once a change in the log, for as long as it lies there in /readyz (`policy_error`), and in a counter.
-The files are read anew each time, for they are small: times of a file that was replaced, restored or mounted can lie.
+start (files_watch.py). A bad file keeps the policy that was in force and is told once a change in the log, for as long
+as it lies there in /readyz (`policy_error`), and in a counter.
 """
 
 from __future__ import annotations
@@ -11,18 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 from ticketgate.agents.policy import Policy, PolicyError
-from ticketgate.agents.policy.load import Files, load_policy
+from ticketgate.agents.policy.load import load_policy
+from ticketgate.streams.config.files_watch import FilesWatch
 from ticketgate.streams.config.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
-
-# The first half of a policy can be a policy with half of the rules. A file counts only if it reads the same again
-# after this time; who replaces it by renaming another never shows a half.
-SETTLE_S = 0.1
 
 
 class PolicyReload:
@@ -35,18 +31,23 @@ class PolicyReload:
         in_force: Policy,
         adopt: Callable[[Policy], None],
         before: Callable[[Policy], Awaitable[None]] | None = None,
+        beside: Iterable[Callable[[], Awaitable[None]]] = (),
         telemetry: Telemetry,
         interval_s: float,
     ) -> None:
-        """before: awaited before a changed policy is adopted."""
-        self._path = path
+        """before: awaited before a changed policy is adopted. beside: looks at other files, at the same times."""
         self._in_force = in_force
         self._adopt = adopt
         self._before = before
         self._telemetry = telemetry
         self._interval_s = interval_s
-        # As they were read and judged; nothing yet.
-        self._judged = Files()
+        self._files = FilesWatch(
+            lambda files: load_policy(path, files=files),
+            fault=PolicyError,
+            take_over=self._take_over,
+            keep_old=self._keep_old,
+        )
+        self._beside = tuple(beside)
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.error: str | None = None
@@ -66,28 +67,10 @@ class PolicyReload:
 
     async def look(self) -> None:
         """Take the files over if they have changed and are a policy."""
-        if await asyncio.to_thread(self._judged.is_unchanged):
-            return
-        files, found = await asyncio.to_thread(self._load)
-        await asyncio.sleep(SETTLE_S)
-        if not await asyncio.to_thread(files.is_unchanged):
-            # Judged at the next look, for what was read is no longer there.
-            return
-        self._judged = files
-        if isinstance(found, PolicyError):
-            self._keep_old(found)
-        else:
-            self.error = None
-            await self._take_over(found)
-
-    def _load(self) -> tuple[Files, Policy | PolicyError]:
-        files = Files()
-        try:
-            return files, load_policy(self._path, files=files)
-        except PolicyError as err:
-            return files, err
+        await self._files.look()
 
     async def _take_over(self, policy: Policy) -> None:
+        self.error = None
         was, self._in_force = self._in_force, policy
         # Comments, layout and TOML or JSON are not the policy's: the same hash is the same policy.
         if policy.hash == was.hash:
@@ -113,10 +96,11 @@ class PolicyReload:
     async def _watch(self) -> None:
         while True:
             try:
-                await self.look()
+                for look in (self.look, *self._beside):
+                    await look()
             except Exception:
                 # Nothing is known to raise here. If something does, watching must go on, and someone must hear of it.
-                log.exception("looking at the policy file failed; trying again")
+                log.exception("looking at files that changed failed; trying again")
             try:
                 async with asyncio.timeout(self._interval_s):
                     await self._wake.wait()

@@ -62,8 +62,8 @@ def require_all(settings: Settings) -> None:
     from ticketgate.streams.process.preflight import (
         needs_funnel,
         needs_policy,
-        require_console_keys,
         require_dependencies,
+        require_keys_in_force,
         require_policy,
         require_what_a_funnel_names,
     )
@@ -71,7 +71,7 @@ def require_all(settings: Settings) -> None:
     if needs_policy(settings):
         require_policy(settings)
     if "settle" in settings.roles:
-        require_console_keys(settings)
+        require_keys_in_force(settings)
     if needs_funnel(settings):
         asyncio.run(require_what_a_funnel_names(settings))
     # What a client says of a broker that is not there, the one line below says better.

@@ -24,8 +24,8 @@ from ticketgate.codecs.systemone.questions import Question
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.process.doctor.finding import MADE_FOR_PEOPLE, Finding, fault_of
 from ticketgate.streams.process.preflight import (
-    require_console_keys,
     require_funnel,
+    require_keys_in_force,
     require_policy,
     require_what_a_funnel_names,
 )
@@ -82,7 +82,7 @@ def look_at_policy(settings: Settings) -> tuple[list[Finding], Policy | None]:
 def look_at_console_keys(settings: Settings) -> list[Finding]:
     """The keys that settlements may be signed by."""
     try:
-        keys = require_console_keys(settings)
+        keys = require_keys_in_force(settings).keys
     except MADE_FOR_PEOPLE as err:
         return [fault_of("console keys", err)]
     return [Finding("console keys", "ok", f"{settings.console_keys}: {counted(len(keys), 'key')}")]

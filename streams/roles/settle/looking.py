@@ -70,12 +70,12 @@ class Bad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looking:
-    """Looks at settlements. policy: gives the one in force. clock: the moment that expiry is judged by, Redis' own.
+    """Looks at settlements. keys, policy: give those in force. clock: the moment that expiry is judged by, Redis' own.
     read_ticket: as the lanes of tickets read them. not_by: pseudonyms that may settle nothing."""
 
     topics: Topics
     topic_review: str
-    keys: ConsoleKeys
+    keys: Callable[[], ConsoleKeys]
     policy: Callable[[], Policy]
     clock: Callable[[], Awaitable[datetime]]
     read_ticket: Reader[Ticket]
@@ -84,7 +84,7 @@ class Looking:
     async def look(self, settlement: Settlement) -> Good | Bad:
         """Raises what the topics and the clock raise."""
         policy = self.policy()
-        refused = refuse_signature(settlement, self.keys, at=await self.clock(), not_by=self.not_by)
+        refused = refuse_signature(settlement, self.keys(), at=await self.clock(), not_by=self.not_by)
         if refused is not None:
             return Bad(settlement, refused, policy.hash)
         found = await self._reviewed(settlement)

@@ -20,10 +20,10 @@ from ticketgate.streams.roles.takers import TakerParts, utc_now
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """What the role is given: the policy in force, and the keys that settlements may be signed by."""
+    """What the role is given: the policy in force, and the keys in force that settlements may be signed by."""
 
     policy: Callable[[], Policy]
-    keys: ConsoleKeys
+    keys: Callable[[], ConsoleKeys]
 
 
 @dataclass(frozen=True, slots=True)

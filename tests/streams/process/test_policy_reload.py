@@ -16,7 +16,6 @@ import pytest
 from ticketgate.agents.policy import Policy, load_policy, parse_policy
 from ticketgate.agents.workbench.policy.check import check
 from ticketgate.streams.config.telemetry import Telemetry
-from ticketgate.streams.process import reload as reload_module
 from ticketgate.streams.process.reload import PolicyReload
 
 from ...support.deployment import Worker, ticket
@@ -65,7 +64,7 @@ class Watched:
 
 @pytest.fixture
 def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
-    monkeypatch.setattr(reload_module, "SETTLE_S", 0.0)
+    monkeypatch.setattr("ticketgate.streams.config.files_watch.SETTLE_S", 0.0)
     return Watched(tmp_path / "policy.toml")
 
 
@@ -146,7 +145,7 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
 async def test_a_hangup_makes_it_look_at_once(watched: Watched) -> None:
     watched.reload.start()
     try:
-        await until(lambda: watched.reload._judged is not None)
+        await until(lambda: watched.reload._files.has_judged)
         watched.path.write_text(version(1), encoding="utf-8")
 
         os.kill(os.getpid(), signal.SIGHUP)

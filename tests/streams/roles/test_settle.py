@@ -19,7 +19,7 @@ from ticketgate.streams.parts.valkey import Valkey
 
 from ...support.deciding import SUPPORT
 from ...support.deployment import Deployment, ticket
-from ...support.desk import RIGHT, Desk, desk_settings, read
+from ...support.desk import KEYS, RIGHT, Desk, desk_settings, read
 from ..conftest import NewDeployment
 from .test_policy_effects import FUNNEL
 
@@ -97,6 +97,28 @@ def test_what_is_rejected_or_returned_is_settled_and_never_dispatched(desk: Desk
     assert told[returned.id]["outcome"] == "returned"
     assert [told[each.id]["outcome"] for each in too_late] == ["already_settled"] * 2
     assert desk.dispatched() == []
+
+
+def test_a_key_that_is_taken_out_settles_nothing_from_then_on_and_a_new_one_does(desk: Desk) -> None:
+    lies, keys = desk.reviews(6), desk.folder / "keys.toml"
+    settler, old = desk.deployment.workers[1], desk.key()
+    lost = sign(desk.settlement(lies["A"]), old)
+    (desk.folder / "new.key").write_bytes(b"n" * 32)
+    keys.write_text("[front-desk]\n")
+    settler.wait_for(lambda state: "keys.toml: [front-desk]" in (state.get("console_keys_error") or ""))
+    before = sign(desk.settlement(lies["B"]), old)
+
+    desk.send(before)
+    desk.told(1)
+    keys.write_text(KEYS.replace("front-desk", "night-desk").replace("desk.key", "new.key"))
+    settler.wait_for(lambda state: state.get("console_keys_error", "") is None)
+    desk.send(lost)
+    desk.press(desk.settlement(lies["C"]), key="night-desk")
+    told = desk.told(3)
+
+    assert told[before.id]["outcome"] == "accepted"
+    assert (told[lost.id]["outcome"], told[lost.id]["code"]) == ("void", "unknown_key")
+    assert [each["outcome"] for each in told.values()].count("accepted") == 2
 
 
 def test_nothing_else_changes_anything_and_each_is_named(desk: Desk) -> None:
