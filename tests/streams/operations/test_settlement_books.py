@@ -65,6 +65,43 @@ def test_every_settlement_is_accounted_for(desk: Desk) -> None:
     assert (tickets["review"], tickets["outputs_of_others"]) == (3, 2)
 
 
+def test_each_record_in_review_stands_as_a_plain_reader_and_the_view_say(desk: Desk) -> None:
+    lies = desk.reviews(3)
+    told = [json.loads(each.value or b"") for each in desk.deployment.committed("settled")]
+    plain: dict[str, str] = {
+        f"{each.topic}:{each.partition}:{each.offset}": "waiting" for each in lies.values()
+    }
+    for each in told:
+        if each["outcome"] in ("accepted", "rejected", "returned"):
+            plain["{topic}:{partition}:{offset}".format(**each["review"])] = each["outcome"]
+
+    done = desk.deployment.run("audit", "--of", "review", "--json")
+    listed = desk.deployment.run(
+        "review", "list", "--json", "--review-view", str(desk.folder / "view.sqlite3")
+    )
+    table = desk.deployment.run("audit", "--of", "review")
+
+    *lines, summary = (json.loads(line) for line in done.stdout.splitlines())
+    assert done.returncode == 0, done.stderr
+    assert {each["review"]: each["state"] for each in lines} == plain
+    counted = (
+        "records",
+        "waiting",
+        "accepted",
+        "rejected",
+        "expired",
+        "settled_twice",
+        "settlements_of_past",
+    )
+    assert [summary[name] for name in counted] == [3, 1, 1, 1, 0, 0, 0]
+    assert listed.returncode == 0, listed.stderr
+    numbers = json.loads(listed.stdout)["numbers"]
+    assert {name: numbers[name] for name in numbers if name in summary} == {
+        name: summary[name] for name in numbers if name in summary
+    }
+    assert "for a person" in table.stdout
+
+
 def test_what_redis_forgets_is_restored_and_settles_nothing_twice(desk: Desk, valkey: Valkey) -> None:
     lies = desk.reviews(3)
     again = [desk.settlement(lies[name], by="p-2") for name in "ABC"]
