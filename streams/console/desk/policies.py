@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ticketgate.agents.policy import Policy, PolicyError
-from ticketgate.agents.policy.load import Files, load_policy
+from ticketgate.agents.policy.load import load_policy
+from ticketgate.codecs.files.watched import Files
 
 # As often as workers look, by their default.
 LOOK_EVERY_S = 1.0
