@@ -17,6 +17,8 @@ from ticketgate.streams.config.readiness import Readiness
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.console import pages
 from ticketgate.streams.console.console_metrics import ConsoleMetrics
+from ticketgate.streams.console.desk.console_desk import DESK
+from ticketgate.streams.console.desk.counting import keep_counting
 from ticketgate.streams.console.door.attempts import Attempts
 from ticketgate.streams.console.door.checks import MOST_BODY
 from ticketgate.streams.console.door.guard import Guard
@@ -79,7 +81,7 @@ def console_application(
     add_routes(application, SignIn(visitors, attempts=Attempts(), metrics=metrics).routes)
     add_routes(application, _for_everybody(application, metrics))
     add_routes(application, routes)
-    application.cleanup_ctx.extend((_sweeping(people, sessions), _while_served(desk, settings)))
+    application.cleanup_ctx.extend((_sweeping(people, sessions), _while_served(desk, settings, metrics)))
     return application
 
 
@@ -149,9 +151,19 @@ def _sweeping(people: People, sessions: Sessions) -> Callable[[web.Application],
     return context
 
 
-def _while_served(desk: Desk, settings: Settings) -> Callable[[web.Application], AsyncIterator[None]]:
+def _while_served(
+    desk: Desk, settings: Settings, metrics: ConsoleMetrics
+) -> Callable[[web.Application], AsyncIterator[None]]:
     async def context(application: web.Application) -> AsyncIterator[None]:
         async with desk(application, settings):
-            yield
+            if (opened := application.get(DESK)) is None:
+                yield
+                return
+            counting = asyncio.create_task(keep_counting(opened, metrics.review), name="console counting")
+            try:
+                yield
+            finally:
+                counting.cancel()
+                await asyncio.wait([counting])
 
     return context

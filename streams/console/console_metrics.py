@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from ticketgate.streams.operations.review.review_metrics import ReviewMetrics
 
 # A person notices a tenth of a second, and minds a third.
 _BUCKETS = (
@@ -48,6 +49,7 @@ class ConsoleMetrics:
             registry=registry,
         )
         self._sessions = Gauge("ticketgate_console_sessions", "Sessions that are open", registry=registry)
+        self.review = ReviewMetrics(registry)
         self._ready = Gauge("ticketgate_ready", "Whether the process is ready (1 or 0)", registry=registry)
 
     def answered(self, *, route: str, method: str, status: int, seconds: float) -> None:
