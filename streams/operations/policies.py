@@ -145,6 +145,16 @@ async def kept_policies(settings: Settings) -> KeptPolicies:
     return kept
 
 
+async def kept_policy(settings: Settings, hash_: str) -> KeptPolicy | None:
+    """The policy of a record, None where it is not kept, or cannot be read again. Raises `Unreachable`."""
+    try:
+        found = (await kept_policies(settings)).find(hash_)
+        found.load()
+    except CommandError:
+        return None
+    return found
+
+
 async def keep(settings: Settings, policy: Policy, *, file: str, at: datetime, host: str) -> None:
     """Have a policy on the topic, and that it is in force from now on: nothing is written of what is there.
 

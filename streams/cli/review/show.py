@@ -16,6 +16,7 @@ from ticketgate.streams.operations.review.moments import moment
 
 if TYPE_CHECKING:
     from ticketgate.agents.policy import Policy
+    from ticketgate.streams.operations.policies import KeptPolicy
     from ticketgate.streams.operations.review.desk import Lying
     from ticketgate.streams.operations.review.timeline import Event
 
@@ -34,6 +35,7 @@ def show(key: str, person: str | None, as_json: bool, settings: Settings) -> Non
     """
     from ticketgate.agents.policy import load_policy
     from ticketgate.agents.settling.console_keys import ConsoleRole
+    from ticketgate.streams.operations.policies import kept_policy
     from ticketgate.streams.operations.review.desk import look, require_key
     from ticketgate.streams.operations.review.feeding import now_ms
     from ticketgate.streams.operations.review.rows import Kind
@@ -50,7 +52,9 @@ def show(key: str, person: str | None, as_json: bool, settings: Settings) -> Non
     policy = None if settings.policy is None else load_policy(settings.policy)
     with steps() as progress:
         events = asyncio.run(timeline(settings, case, progress=progress))
-    told = {} if lying is None else _told(lying, policy)
+    told: dict[str, Any] = {}
+    if lying is not None:
+        told = _told(lying, policy, asyncio.run(kept_policy(settings, lying.record.policy.hash)))
     if as_json:
         print_json(
             asdict(case) | told | {"settlements": settlements, "timeline": [_event(each) for each in events]}
@@ -68,27 +72,48 @@ def show(key: str, person: str | None, as_json: bool, settings: Settings) -> Non
     )
 
 
-def _told(lying: Lying, policy: Policy | None) -> dict[str, Any]:
+def _told(lying: Lying, policy: Policy | None, kept: KeptPolicy | None) -> dict[str, Any]:
+    """What is shown of a decision. policy: today's, by which it would be settled. kept: the one that it was made by."""
     from ticketgate.streams.operations.review.desk import suggestions
 
+    by = lying.record.policy
+    # The last time before the decision, as far as clocks agree.
+    times = [] if kept is None else [each for each in kept.in_force if each.at <= lying.record.decided_at]
     found: dict[str, Any] = {
+        "policy": {
+            "name": by.name,
+            "version": by.version,
+            "hash": by.hash,
+            "in_force": times[-1].to_json() if times else None,
+        },
         "text": None if lying.ticket is None else lying.ticket.state,
         "attributes": None if lying.ticket is None else lying.ticket.attributes,
         "probabilities": dict(lying.record.probabilities),
         "violations": [{"rule": each.rule, "message": each.message} for each in lying.record.violations],
     }
+    if (judged_by := policy if kept is None else kept.load()) is not None:
+        found |= {
+            "thresholds": dict(judged_by.thresholds),
+            "rules_in_words": {rule.id: rule.sentence for rule in judged_by.rules},
+        }
     if policy is None:
         return found
     near = suggestions(lying, policy)
     return found | {
-        "thresholds": dict(policy.thresholds),
-        "rules_in_words": {rule.id: rule.sentence for rule in policy.rules},
         "suggestions": [{"labels": each.labels, "changed": each.changed} for each in near.suggestions],
         "suggestions_are_whole": near.is_whole,
     }
 
 
 def _print_told(told: dict[str, Any]) -> None:
+    policy = told["policy"]
+    since = policy["in_force"]
+    known = (
+        f", put in force {since['at']} by {since['by'] or 'nobody named'} from {since['file']}"
+        if since
+        else ""
+    )
+    print_field("policy", f"{policy['name']} {policy['version']} ({policy['hash'][:12]}){known}")
     print_field("text", told["text"] if told["text"] is not None else "nowhere any more")
     if told["attributes"]:
         print_field("attributes", told["attributes"])

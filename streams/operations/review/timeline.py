@@ -1,12 +1,14 @@
 """The whole case of a ticket, from all topics, as one timeline.
 
 Promise: every committed record that bears the ticket's key, its id or the key of one of its effects is in it, from the
-ticket's own on; in the order of their times. Reading costs what was written since then.
+ticket's own on; in the order of their times. Copies of the ticket are among them whatever they are keyed by, and so is
+the record that was decided on, however long before: its coordinate is in the decision. Reading costs what was written
+since then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +21,11 @@ from ticketgate.codecs.values.strict import JsonValue, decode
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.kafka.broker import admin_client
 from ticketgate.streams.kafka.connection import connection_of
+from ticketgate.streams.kafka.reading.record_at import RecordAt
 from ticketgate.streams.kafka.reading.salvage import Gap
 from ticketgate.streams.kafka.reading.scanning import Progress, broker_errors, open_scanner, read_all
 from ticketgate.streams.kafka.topics import missing_topics, topic_specs
+from ticketgate.streams.lane.taking.intake import ticket_reader
 from ticketgate.streams.operations.review.rows import Case
 
 # A policy seldom asks for more effects than this of one ticket.
@@ -43,6 +47,11 @@ class Event:
 async def timeline(settings: Settings, case: Case, *, progress: Progress) -> list[Event]:
     """Raises `Unreachable`."""
     key = case.key
+    is_copy = _copies(settings, case)
+
+    def is_of(record: ConsumerRecord) -> bool:
+        return is_copy(record) if record.topic == settings.topic_tickets else _is_of(record, case, wanted)
+
     wanted = {key, *(effect_key(IdempotencyKey(key), place) for place in range(MOST_EFFECTS))}
     connection = connection_of(settings)
     topics = [spec.name for spec in topic_specs(settings) if spec.retention is not None]
@@ -60,7 +69,8 @@ async def timeline(settings: Settings, case: Case, *, progress: Progress) -> lis
         found: list[Event] = []
         gaps: list[Gap] = []
         async for records in read_all(scanner, ranges, what="topics", progress=progress, unreadable=gaps):
-            found += [_event(each) for each in records if _is_of(each, case, wanted)]
+            found += [_event(each) for each in records if is_of(each)]
+    found += await _decided_on(settings, {each.coordinate for each in found}, _sources(settings, found))
     return sorted(found, key=lambda each: (each.at_ms, each.topic, each.coordinate.offset))
 
 
@@ -86,6 +96,52 @@ def what_of(event: Event) -> str:
     if kind.startswith("receipt/"):
         return f"effect {value.get('tool')}: {value.get('effect_state') or value.get('kind')}"
     return kind
+
+
+def _copies(settings: Settings, case: Case) -> Callable[[ConsumerRecord], bool]:
+    """Whether a record of `tickets` is of this ticket, keyed by it or not; of one that cannot be read its key tells."""
+    read = ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes)
+    named = case.ticket_id.encode()
+
+    def is_copy(record: ConsumerRecord) -> bool:
+        is_keyed, value = record.key == named, record.value or b""
+        # Reading costs more than looking for the id; what has something escaped is read anyway.
+        if not is_keyed and named not in value and b"\\" not in value:
+            return False
+        again = read(value)
+        return is_keyed if isinstance(again, Malformed) else again.key == case.key
+
+    return is_copy
+
+
+def _sources(settings: Settings, events: Iterable[Event]) -> set[Coordinate]:
+    """Where the tickets lie that decisions among these were made from."""
+    found: set[Coordinate] = set()
+    for each in events:
+        value = each.value
+        told = value.get("coordinate") if isinstance(value, dict) else None
+        if not isinstance(told, dict) or told.get("topic") != settings.topic_tickets:
+            continue
+        partition, offset = told.get("partition"), told.get("offset")
+        if isinstance(partition, int) and isinstance(offset, int):
+            found.add(Coordinate(settings.topic_tickets, partition, offset))
+    return found
+
+
+async def _decided_on(
+    settings: Settings, known: Collection[Coordinate], wanted: set[Coordinate]
+) -> list[Event]:
+    """The tickets themselves, of those not known yet; without what retention has taken. Raises `Unreachable`."""
+    connection, found = connection_of(settings), list[Event]()
+    topics = RecordAt(connection)
+    try:
+        async with broker_errors(connection):
+            for at in sorted(wanted.difference(known), key=str):
+                if (record := await topics.fetch(at)) is not None:
+                    found.append(_event(record))
+    finally:
+        await topics.close()
+    return found
 
 
 def _is_of(record: ConsumerRecord, case: Case, wanted: Collection[str]) -> bool:

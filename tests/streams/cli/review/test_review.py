@@ -21,12 +21,31 @@ pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 @pytest.fixture
 def desk(deploy: NewDeployment, tmp_path: Path) -> Desk:
     """A, B and C are in review, and a worker takes settlements."""
-    settings = desk_settings(tmp_path, list("ABC"), review_view=str(tmp_path / "view.sqlite3"))
+    settings = desk_settings(tmp_path, list("ABCD"), review_view=str(tmp_path / "view.sqlite3"))
     desk = Desk(deploy(**settings), tmp_path)
     desk.deployment.start_worker(ROLES="decide,settle")
     desk.deployment.send([ticket(name, f"Ticket {name} about a refund.") for name in "ABC"])
     desk.reviews(3)
     return desk
+
+
+def test_a_ticket_is_found_whatever_its_record_is_keyed_by(desk: Desk) -> None:
+    own = {"id": "D", "state": "Ticket D about a refund."}
+    other = {**own, "tenant": "other", "state": "What nobody else may read."}
+    escaped = json.dumps(own).replace('"D"', '"\\u0044"')
+    sent = [json.dumps(own), json.dumps(other), escaped]
+    places = desk.deployment.send([Sent(each.encode(), key=f"k{n}".encode()) for n, each in enumerate(sent)])
+    records = [json.loads(each.value or b"") for each in desk.deployment.wait_for_records(5, "review")]
+    key = next(
+        each["idempotency_key"] for each in records if (each["ticket_id"], each["tenant"]) == ("D", "")
+    )
+
+    found = review(desk, "show", key)
+
+    tickets = desk.deployment.topic("tickets")
+    shown = [each["coordinate"] for each in found["timeline"] if each["topic"] == tickets]
+    assert sorted(shown) == sorted(f"{tickets}:{places[n][0]}:{places[n][1]}" for n in (0, 2))
+    assert "nobody else" not in json.dumps(found)
 
 
 def review(desk: Desk, *arguments: str, code: int = 0) -> Any:
@@ -94,7 +113,10 @@ def test_the_whole_case_is_shown_with_suggestions_and_a_timeline(desk: Desk) -> 
     assert found["violations"][0]["message"] == "urgent requires review"
     assert [each["labels"] for each in found["suggestions"]] == [["billing"], list(RIGHT)]
     assert [each["outcome"] for each in found["settlements"]] == ["void", "accepted"]
+    assert found["policy"]["hash"] == desk.policy.hash
+    assert found["policy"]["in_force"]["file"] == "policy.toml"
     plain = desk.deployment.run("review", "show", "A")
+    assert f"policy: support 1 ({desk.policy.hash[:12]}), put in force " in plain.stdout
     assert "they say nothing of what is true" in plain.stderr
 
 
