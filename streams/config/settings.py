@@ -120,10 +120,11 @@ class Settings(ConsoleSettings):
         timedelta(days=2),
         description="how late a producer may send a ticket again and still have it suppressed",
     )
-    # A topic with Kafka's own defaults keeps records for 7 days in segments of 7, so one can be read for 14. With the
-    # duplicate_horizon of 2 that is 16; one day more is for clocks and the minutes between a broker's looks.
+    # As long as outputs are kept, so that what lies in review can be settled for as long as it lies there. A topic with
+    # Kafka's own defaults keeps records for 7 days in segments of 7; with the duplicate_horizon of 2 that is 16.
     claim_ttl: Duration = Field(
-        timedelta(days=17), description="how long a claim on an idempotency key lives"
+        timedelta(days=30),
+        description="how long a claim on an idempotency key lives; unless told, as outputs_retention",
     )
 
     batch_size: int = Field(64, description="most tickets that one transaction takes", ge=1, le=10_000)
@@ -179,6 +180,13 @@ class Settings(ConsoleSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="least level that is logged"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _claims_live_as_outputs(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "claim_ttl" not in values and "outputs_retention" in values:
+            return {**values, "claim_ttl": values["outputs_retention"]}
+        return values
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from ticketgate.codecs.values.redact import HIDDEN
 from ticketgate.streams.cli.running.settings import hide_secrets
-from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.config.setting_kinds import SettingsError
+from ticketgate.streams.config.settings import Settings, load_settings
 
 from tests.streams.cli.conftest import Run
 
@@ -26,7 +28,7 @@ def test_every_setting_has_a_name_a_value_a_source_and_a_meaning(
     assert list(rows) == [f"TICKETGATE_{name.upper()}" for name in Settings.model_fields]
     assert rows["TICKETGATE_WEB_PORT"] == (7000, str(file))
     assert rows["TICKETGATE_GROUP"] == ("from-environment", "environment")
-    assert rows["TICKETGATE_CLAIM_TTL"] == ("17d", "default")
+    assert rows["TICKETGATE_CLAIM_TTL"] == ("30d", "default")
     assert rows["TICKETGATE_POLICY"] == (None, "default")
     assert all(row["meaning"] for row in ran.lines)
     assert f"TICKETGATE_CONFIG names the file {file}" in ticketgate("settings").err
@@ -92,6 +94,31 @@ def test_passwords_on_the_way_to_kafka_are_hidden_whole(
 )
 def test_nothing_but_an_address_is_shown_of_a_url(url: str, shown: str) -> None:
     assert hide_secrets(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("given", "lives_days"),
+    [
+        ({}, 30),
+        ({"TICKETGATE_OUTPUTS_RETENTION": "60d"}, 60),
+        ({"TICKETGATE_OUTPUTS_RETENTION": "20d"}, 20),
+        ({"TICKETGATE_CLAIM_TTL": "17d"}, 17),
+        ({"TICKETGATE_CLAIM_TTL": "17d", "TICKETGATE_OUTPUTS_RETENTION": "60d"}, 17),
+    ],
+)
+def test_a_claim_lives_as_long_as_outputs_are_kept_unless_told(
+    given: dict[str, str], lives_days: int
+) -> None:
+    """So that what lies in review can be settled for as long as it lies there."""
+    loaded = load_settings(environment=given)
+
+    assert loaded.settings.claim_ttl == timedelta(days=lives_days)
+    assert loaded.sources["claim_ttl"] == ("environment" if "TICKETGATE_CLAIM_TTL" in given else "default")
+
+
+def test_claims_are_not_made_shorter_than_a_ticket_can_come_again() -> None:
+    with pytest.raises(SettingsError, match=r"CLAIM_TTL: 5d is less than .* at least 10d"):
+        load_settings(environment={"TICKETGATE_OUTPUTS_RETENTION": "5d"})
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from ticketgate.streams.config.settings import load_settings
 from ticketgate.streams.lane.opening.topic_faults import retention_fault
 
 DAY_MS = 86_400_000
-# With claims of 17 days and a horizon of 2; dispatch is kept for 30 days and a segment of 1.
-LONGEST_DAYS: list[tuple[Role, int]] = [("decide", 15), ("propose", 15), ("effects", 31)]
+# With claims of 30 days and a horizon of 2; dispatch is kept for 30 days and a segment of 1.
+LONGEST_DAYS: list[tuple[Role, int]] = [("decide", 28), ("propose", 28), ("effects", 31)]
 
 
 def terms(role: Role) -> RoleTerms:
@@ -24,6 +24,16 @@ def test_a_source_may_keep_its_records_for_as_long_as_what_guards_them_lives(rol
     config = {"retention.ms": str((days - 1) * DAY_MS), "segment.ms": str(DAY_MS)}
 
     assert retention_fault(terms(role), config) is None
+
+
+@pytest.mark.parametrize("role", ["decide", "propose", "settle"])
+def test_claims_fit_an_input_with_kafkas_own_defaults_and_live_as_long_as_outputs_are_kept(
+    role: Role,
+) -> None:
+    kafkas_own = {"retention.ms": str(7 * DAY_MS), "segment.ms": str(7 * DAY_MS)}
+
+    assert retention_fault(terms(role), kafkas_own) is None
+    assert terms(role).kept.lives == load_settings(environment={}).settings.outputs_retention
 
 
 @pytest.mark.parametrize(("role", "days"), LONGEST_DAYS)

@@ -267,7 +267,7 @@ PLANTED: list[tuple[Callable[[Scene], None], str, str, str]] = [
     (plant_no_topics, "topics", "no topic review-that-is-not-there", "ticketgate topics create"),
     (plant_a_compacted_input, "topics", "is compacted", "cleanup.policy to delete"),
     (plant_an_input_kept_for_ever, "topics", "for ever", "retention.ms"),
-    (plant_an_input_kept_too_long, "topics", "claims live 17d", "TICKETGATE_CLAIM_TTL"),
+    (plant_an_input_kept_too_long, "topics", "claims live 30d", "TICKETGATE_CLAIM_TTL"),
     (plant_an_output_kept_too_short, "topics", "keeps records 1d", "retention.ms to at least"),
     (plant_a_compacted_output, "topics", "is compacted", "cleanup.policy to delete"),
     (plant_an_output_bounded_by_bytes, "topics", "retention.bytes", "to -1"),
