@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from ticketgate.streams.console.desk.console_desk import ConsoleDesk, now_ms
 from ticketgate.streams.console.desk.view_reader import ViewNotThere
 from ticketgate.streams.operations.review.review_metrics import ReviewMetrics
+from ticketgate.streams.operations.review.view import View
 
 # Ages grow without news, and a scrape comes every 15 s as a rule.
 EVERY_S = 10.0
@@ -20,7 +22,7 @@ async def keep_counting(desk: ConsoleDesk, metrics: ReviewMetrics) -> None:
     while True:
         now = now_ms()
         try:
-            metrics.tell(await desk.view.ask(lambda view, now=now: view.numbers(now_ms=now)), now_ms=now)
+            metrics.tell(await desk.view.ask(partial(View.numbers, now_ms=now)), now_ms=now)
         except ViewNotThere:
             metrics.forget()
         await asyncio.sleep(PAUSE_S)
