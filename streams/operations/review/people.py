@@ -1,14 +1,18 @@
 """Who reads and settles here: pseudonyms, the file that says whom they stand for, and the log of what was read.
 
 Promise: a record on a topic bears the pseudonym alone. Erasing a person's line erases whom it stands for: nothing in
-the pseudonym tells. Both files are their owner's alone, and a half-written one is never left behind.
+the pseudonym tells, and no other process that writes at that moment brings it back. Both files are their owner's alone,
+and a half-written one is never left behind.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -19,10 +23,10 @@ from ticketgate.streams.config.usage import CommandError
 def pseudonym_of(path: Path, name: str) -> str:
     """The person's pseudonym, made at the first time. Raises `CommandError` for a file that cannot be used."""
     people = _read(path)
-    if name not in people:
-        people[name] = f"p-{secrets.token_hex(8)}"
-        _write(path, people)
-    return people[name]
+    if name in people:
+        return people[name]
+    with _changing(path) as people:
+        return people.setdefault(name, f"p-{secrets.token_hex(8)}")
 
 
 def names(path: Path) -> dict[str, str]:
@@ -32,11 +36,8 @@ def names(path: Path) -> dict[str, str]:
 
 def forget(path: Path, name: str) -> bool:
     """Erase whom a pseudonym stands for; False if nobody of that name is there. Raises `CommandError`."""
-    people = _read(path)
-    if people.pop(name, None) is None:
-        return False
-    _write(path, people)
-    return True
+    with _changing(path) as people:
+        return people.pop(name, None) is not None
 
 
 def log_reading(path: Path, *, at: datetime, by: str, command: str, tickets: list[str]) -> None:
@@ -46,6 +47,26 @@ def log_reading(path: Path, *, at: datetime, by: str, command: str, tickets: lis
         os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8"
     ) as log:
         log.write(line)
+
+
+@contextmanager
+def _changing(path: Path) -> Iterator[dict[str, str]]:
+    """The people, written at the end if they were changed; nobody else changes them meanwhile."""
+    try:
+        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as err:
+        raise CommandError(
+            f"{path}: cannot be written ({err.strerror}); name another TICKETGATE_REVIEW_VIEW"
+        ) from err
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        people = _read(path)
+        before = dict(people)
+        yield people
+        if people != before:
+            _write(path, people)
+    finally:
+        os.close(lock)
 
 
 def _read(path: Path) -> dict[str, str]:
