@@ -31,6 +31,8 @@ GAUGES: dict[str, Rule] = {
     "ticketgate_unreadable_batches": "most",
     "ticketgate_careful_offsets": "most",
     "ticketgate_policy_info": "most",
+    # Each process has a policy in force, and all of them shall be kept.
+    "ticketgate_policy_kept": "least",
 }
 """How a gauge of several processes is told as one. One that is not named here is told by process ("each")."""
 
