@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 from ticketgate.streams.config.addresses import OptionalPath
@@ -56,6 +56,14 @@ class ReviewSettings(WebSettings):
     def reading_log(self) -> Path:
         """Who was shown which tickets' text."""
         return self.review_view.with_suffix(".reads.jsonl")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _claims_live_as_outputs(cls, values: Any) -> Any:
+        # What lies in review can be settled for as long as its ticket's claim lives.
+        if isinstance(values, dict) and "claim_ttl" not in values and "outputs_retention" in values:
+            return {**values, "claim_ttl": values["outputs_retention"]}
+        return values
 
     @model_validator(mode="after")
     def _two_people(self) -> Self:

@@ -181,13 +181,6 @@ class Settings(ConsoleSettings):
         "info", description="least level that is logged"
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _claims_live_as_outputs(cls, values: Any) -> Any:
-        if isinstance(values, dict) and "claim_ttl" not in values and "outputs_retention" in values:
-            return {**values, "claim_ttl": values["outputs_retention"]}
-        return values
-
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         needed = self.tickets_retention + self.tickets_segment + self.duplicate_horizon
