@@ -1,14 +1,15 @@
-"""What a worker counts of decisions: statuses, rules, answers."""
+"""What a worker counts of decisions: statuses, rules, answers; and of the policy that they are made by."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client import Counter as CounterMetric
 from ticketgate.agents.deciding.decide import Decision
 from ticketgate.agents.policy.atoms import Truth
+from ticketgate.codecs.records.decision import PolicyRef
 from ticketgate.codecs.verdict import Status
 from ticketgate.streams.config.batch_histogram import BatchHistogram
 
@@ -63,3 +64,42 @@ class DecisionMetrics:
             self._truncated.labels(question).inc(count)
         for question, values in probabilities.items():
             self._probability.observe(question, values)
+
+
+class PolicyMetrics:
+    """The metrics of policies, in a process' registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._info = Gauge(
+            "ticketgate_policy_info", "The policy in force", ["name", "version", "hash"], registry=registry
+        )
+        self._kept = Gauge(
+            "ticketgate_policy_kept",
+            "1 if the policy in force lies under its hash on the topic of policies",
+            registry=registry,
+        )
+        self._reloads = CounterMetric(
+            "ticketgate_policy_reloads", "Changed policies taken over", registry=registry
+        )
+        self._reload_failures = CounterMetric(
+            "ticketgate_policy_reload_failures",
+            "Changes of the policy file that were not taken over, for it is no policy",
+            registry=registry,
+        )
+
+    def in_force(self, policy: PolicyRef) -> None:
+        """The policy in force from now on."""
+        self._info.clear()
+        self._info.labels(policy.name, policy.version, policy.hash).set(1)
+
+    def kept(self, is_kept: bool) -> None:
+        """Whether the policy in force can be shown again by its hash."""
+        self._kept.set(is_kept)
+
+    def reloaded(self) -> None:
+        """Count a policy that was taken over."""
+        self._reloads.inc()
+
+    def reload_failed(self) -> None:
+        """Count a change of the policy file that cannot be used."""
+        self._reload_failures.inc()

@@ -13,9 +13,8 @@ from ticketgate.agents.deciding.gate import Observer
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.verdict import Stage, Verdict
 from ticketgate.streams.config.batch_histogram import BatchHistogram
-from ticketgate.streams.config.decision_metrics import DecisionMetrics
+from ticketgate.streams.config.decision_metrics import DecisionMetrics, PolicyMetrics
 from ticketgate.streams.config.gate_tally import GateTally
-from ticketgate.streams.config.policy_metrics import PolicyMetrics
 from ticketgate.streams.config.settlement_metrics import SettlementMetrics
 
 # A gate takes microseconds, scoring a batch milliseconds to seconds.

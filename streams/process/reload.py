@@ -1,8 +1,8 @@
 """The policy's files, watched: a change is taken over between two batches, and what cannot be used changes nothing.
 
 Promise: the policy in force is always of whole files that parsed, its own and the schema that it names, read as at the
-start (files_watch.py). A bad file keeps the policy that was in force and is told once a change in the log, for as long
-as it lies there in /readyz (`policy_error`), and in a counter.
+start (codecs/files/watched.py). A bad file keeps the policy that was in force and is told once a change in the log, for
+as long as it lies there in /readyz (`policy_error`), and in a counter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ticketgate.agents.policy import Policy, PolicyError
 from ticketgate.agents.policy.load import load_policy
-from ticketgate.streams.config.files_watch import FilesWatch
+from ticketgate.codecs.files.watched import FilesWatch
 from ticketgate.streams.config.telemetry import Telemetry
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import logging
 from pathlib import Path
 
 from ticketgate.agents.settling.console_keys import ConsoleKeys, ConsoleKeysError, load_console_keys
-from ticketgate.streams.config.files_watch import FilesWatch
+from ticketgate.codecs.files.watched import FilesWatch
 
 log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.streams.config.batch_histogram import BatchHistogram
 from ticketgate.streams.config.gate_tally import GateTally
 from ticketgate.streams.config.telemetry import Telemetry
+from ticketgate.streams.console.console_metrics import ConsoleMetrics
 
 RUNBOOK = (Path(__file__).resolve().parents[3] / "deploy" / "RUNBOOK.md").read_text()
 ROW = re.compile(r"^\| `(ticketgate_\w+)` \| ([^|]*)\| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
@@ -21,7 +22,8 @@ def test_the_runbook_lists_each_metric_with_its_labels() -> None:
     listed = {name: tuple(re.findall(r"`(\w+)`", labels)) for name, labels, _ in ROW.findall(RUNBOOK)}
 
     # The registry tells no labels of a metric without a series, so they are had from the metrics themselves.
-    metrics: list[Any] = list(Telemetry()._registry._collector_to_names)
+    registries = (Telemetry()._registry, ConsoleMetrics().registry)
+    metrics: list[Any] = [each for registry in registries for each in registry._collector_to_names]
     registered = {
         f"{metric._name}_total" if isinstance(metric, Counter) else metric._name: metric._labelnames
         for metric in metrics

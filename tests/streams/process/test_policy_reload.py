@@ -64,7 +64,7 @@ class Watched:
 
 @pytest.fixture
 def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
-    monkeypatch.setattr("ticketgate.streams.config.files_watch.SETTLE_S", 0.0)
+    monkeypatch.setattr("ticketgate.codecs.files.watched.SETTLE_S", 0.0)
     return Watched(tmp_path / "policy.toml")
 
 

@@ -14,7 +14,7 @@ TABLE = '[{name}]\nalgorithm = "HS256"\nroles = ["settle"]\nsecret_file = "{name
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("ticketgate.streams.config.files_watch.SETTLE_S", 0.0)
+    monkeypatch.setattr("ticketgate.codecs.files.watched.SETTLE_S", 0.0)
     for name in ("a", "b"):
         (tmp_path / f"{name}.key").write_bytes(name.encode() * 32)
     write(tmp_path, "a")
