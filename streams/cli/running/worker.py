@@ -48,13 +48,9 @@ def command(settings: Settings) -> int | None:
         from ticketgate.streams.process.app import run_worker
 
         run_worker(settings)
-    from ticketgate.streams.process.preflight import port_taken
     from ticketgate.streams.process.supervising.supervisor import supervise
 
-    try:
-        return asyncio.run(supervise(settings, processes=processes, command=MEMBER))
-    except OSError as err:
-        raise port_taken(settings, err) from err
+    return asyncio.run(supervise(settings, processes=processes, command=MEMBER))
 
 
 def require_all(settings: Settings) -> None:

@@ -9,6 +9,7 @@ the policy of before), it writes to files at each count, and each start of a pro
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from typing import Literal
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
+
+log = logging.getLogger(__name__)
 
 Rule = Literal["sum", "most", "least", "each"]
 
@@ -46,12 +49,21 @@ _Key = tuple[str, str, _Labels]
 
 @dataclass(slots=True)
 class _Counted:
-    """One name's series. now: of its process that was asked last, by its number. before: of those before it."""
+    """One name's series. exposed: what its process said that was asked last, by its number. before: of those before
+    it."""
 
     number: int = 0
-    now: tuple[Metric, ...] = ()
+    exposed: str = ""
     before: dict[_Key, float] = field(default_factory=dict)
     families: dict[str, Metric] = field(default_factory=dict)
+
+    def now(self) -> tuple[Metric, ...]:
+        """Parsed here, and not at each answer: of those, one a second, hardly any is looked at."""
+        try:
+            return tuple(text_string_to_metric_families(self.exposed))
+        except ValueError as err:
+            log.error("what process %d said are no metrics: %s", self.number, err)
+            return ()
 
 
 class MergedMetrics:
@@ -61,15 +73,14 @@ class MergedMetrics:
         self._counted: dict[str, _Counted] = {}
 
     def take(self, name: str, number: int, exposed: str) -> None:
-        """What the process `number` of a place said: Prometheus' text format. Raises ValueError for what is none."""
-        families = tuple(text_string_to_metric_families(exposed))
+        """What the process `number` of a place said: Prometheus' text format."""
         counted = self._counted.setdefault(name, _Counted())
         if number < counted.number:  # asked before its successor, and answered after it
             return
         if number > counted.number:
             self._keep(counted)
             counted.number = number
-        counted.now = families
+        counted.exposed = exposed
 
     def gone(self, name: str, number: int) -> None:
         """The process `number` of a place has ended: it has no gauges any more."""
@@ -79,13 +90,13 @@ class MergedMetrics:
 
     @staticmethod
     def _keep(counted: _Counted) -> None:
-        for family in counted.now:
+        for family in counted.now():
             if _is_kept(family):
                 counted.families.setdefault(family.name, family)
                 for sample in family.samples:
                     key = _key(family, sample)
                     counted.before[key] = _joined(family, counted.before.get(key), sample.value)
-        counted.now = ()
+        counted.exposed = ""
 
     def collect(self) -> Iterator[Metric]:
         """The families of all, in the order in which they were first seen."""
@@ -98,7 +109,7 @@ class MergedMetrics:
             of_family[name, labels] = _joined(family, of_family.get((name, labels)), value)
 
         for place, counted in self._counted.items():
-            for family in counted.now:
+            for family in counted.now():
                 families.setdefault(family.name, family)
                 for sample in family.samples:
                     labels = tuple(sample.labels.items())

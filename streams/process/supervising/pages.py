@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,8 +28,6 @@ from ticketgate.streams.process.web.admission import Admission, room_for
 from ticketgate.streams.process.web.auth import Keys
 from ticketgate.streams.process.web.bodies import read_body, require_size
 from ticketgate.streams.process.web.errors import refusal
-
-log = logging.getLogger(__name__)
 
 # How often each is asked: what it counted since then is lost if it is killed.
 POLL_S = 1.0
@@ -179,10 +176,7 @@ class Pages:
             if place.keeper.pid is None:
                 self._merged.gone(place.name, number)
             return
-        try:
-            self._merged.take(place.name, number, answer.body.decode())
-        except ValueError as err:
-            log.error("%s: its metrics cannot be read: %s", place.name, err)
+        self._merged.take(place.name, number, answer.body.decode("utf-8", "replace"))
 
     async def _score(self, request: web.Request) -> web.Response:
         caller = self._keys.require(request)

@@ -22,7 +22,7 @@ from ticketgate.streams.config.overdue import Steps
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.process.exposure import tell_exposures
 from ticketgate.streams.process.member import Membership
-from ticketgate.streams.process.preflight import needs_funnel, require_funnel
+from ticketgate.streams.process.preflight import needs_funnel, port_taken, require_funnel
 from ticketgate.streams.process.process_watch import ProcessWatch, end_with
 from ticketgate.streams.process.serving import open_web
 from ticketgate.streams.process.supervising.asking import Door
@@ -125,7 +125,7 @@ async def supervise(
 ) -> int:
     """Run `processes` of `command` (see ticketgate.streams.process.member for what each is told) until a signal.
 
-    Returns the exit code. Raises OSError if the web port is taken, before any process was started.
+    Returns the exit code. Raises SettingsError if the web port is taken, before any process was started.
     """
     folder = Path(_sockets_folder())
     drain_s = settings.drain_grace.total_seconds() + END_BOUND_S
@@ -150,7 +150,10 @@ async def supervise(
     server = open_web(settings, health=pages.health, api=pages.api)
     beside: list[asyncio.Task[None]] = []
     try:
-        await server.start()
+        try:
+            await server.start()
+        except OSError as err:
+            raise port_taken(settings, err) from err
         # Once, and not by each process.
         tell_exposures(settings, require_funnel(settings) if needs_funnel(settings) else None)
         _listen(supervisor)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.process.supervising.child import environment_of_children, how_it_ended
 from ticketgate.streams.process.supervising.orphans import reap_orphans
@@ -47,7 +48,7 @@ async def test_a_port_that_is_taken_starts_no_process(tmp_path: Path) -> None:
         taken.listen()
         settings = Settings.model_validate({"web_port": taken.getsockname()[1]})
 
-        with pytest.raises(OSError, match="in use"):
+        with pytest.raises(SettingsError, match="TICKETGATE_WEB_PORT: cannot listen on"):
             await supervise(settings, processes=2, command=["touch", str(started)])
 
     assert not started.exists()
