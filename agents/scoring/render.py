@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import repeat
 
 import orjson
+from ticketgate.codecs.values.exact import Exact
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.values.texts import same
 
@@ -81,6 +82,8 @@ def _line(keys: list[str], item: str | float | bool | None) -> tuple[str, ...]:
 def _leaf(value: str | float | bool | None) -> str:
     if isinstance(value, str):
         return value
+    if isinstance(value, Exact):
+        return str(value.normal())
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return orjson.dumps(value).decode()

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
+from collections.abc import Mapping
+
+from ticketgate.codecs.values.exact import Exact
 
 __all__ = ["json_text", "printable", "printable_json"]
 
@@ -32,7 +36,23 @@ def printable_json(text: str) -> str:
 
 def json_text(value: object, *, indent: int | None = None) -> str:
     """`value` as JSON that people can read."""
-    return printable_json(json.dumps(value, ensure_ascii=False, indent=indent))
+    exact = dict[str, str]()
+    text = json.dumps(_marked(value, exact), ensure_ascii=False, indent=indent)
+    for mark, number in exact.items():
+        text = text.replace(f'"{mark}"', number, 1)
+    return printable_json(text)
+
+
+def _marked(value: object, exact: dict[str, str]) -> object:
+    """`value` with a mark in the place of each number that is kept as its text, which json would round. A mark is no
+    text that could stand there: it is new with each call."""
+    if isinstance(value, Exact):
+        mark = uuid.uuid4().hex
+        exact[mark] = value.text
+        return mark
+    if isinstance(value, Mapping):
+        return {name: _marked(each, exact) for name, each in value.items()}
+    return [_marked(each, exact) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _shows(char: str) -> bool:

@@ -3,7 +3,7 @@
 Promise: `decode` gives a value or a `Malformed` for any bytes, raises nothing, and costs time and memory in
 proportion to the input. What it gives can be written again by `encode` and reads back equal: no NaN, no
 infinity, no integer beyond 64 bits, no duplicate key, no lone surrogate, nothing nested beyond 64, no more objects
-and arrays than its size allows.
+and arrays than its size allows. A decimal that no float holds is kept as its text (`codecs.values.exact`).
 A byte order mark is refused, wherever a producer put one.
 
 jiter reads, because it is fast and catches duplicate keys. It lets through three things (1e999 as infinity,
@@ -19,6 +19,7 @@ from typing import TypeAlias, cast
 
 import jiter
 import orjson
+from ticketgate.codecs.values.exact import Exact, number_of
 from ticketgate.codecs.values.limits import (
     BYTES_A_CONTAINER,
     DEFAULT_MAX_BYTES,
@@ -41,6 +42,7 @@ __all__ = [
     "decode",
     "encode",
     "is_within_depth",
+    "reread",
 ]
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
@@ -50,18 +52,20 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PLAIN_VALUES_ONLY = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _JSON_WHITE_SPACE = b" \t\n\r"
 
-# What must stand in the bytes before jiter can have let an infinity or a huge integer through: an exponent,
-# or a run of 19 digits (2**63 has 19; an infinity without an exponent has 309). Text may match too; that
-# costs it the walk, no more. One leading class and not two alternatives: six times faster on plain text.
-_PERHAPS_OUT_OF_RANGE = re.compile(rb"[0-9](?:[eE]|[0-9]{18})")
+# What must stand in the bytes before jiter can have let an infinity or a huge integer through, or have rounded a
+# decimal: an exponent, a run of 19 digits (2**63 has 19; an infinity without an exponent has 309), or eight digits on
+# one side of a point (fewer than 16 in all are always held). Text may match too; that costs it the walk, no more. One
+# leading class and not several alternatives: six times faster on plain text.
+_PERHAPS_OUT_OF_RANGE = re.compile(rb"[0-9](?:[eE]|\.[0-9]{8}|[0-9]{7}(?:\.[0-9]|[0-9]{11}))")
+_PERHAPS_ROUNDED = re.compile(rb"[0-9](?:[eE]|\.[0-9]{8}|[0-9]{7}\.[0-9])")
 
 # Atomic, so that a text without an end costs its length once. A possessive group matches too little on Python 3.11.2.
 _TEXT = re.compile(rb'"(?>(?:[^"\\]++|\\.)*)"', re.DOTALL)
 
 _DEEP = re.compile(rb"[\[{](?:[ \t\r\n]*+[\[{]){%d}" % MAX_DEPTH)
 
-# How orjson writes a float: always with a point or an exponent.
-_PERHAPS_FLOAT = re.compile(rb"[0-9][.e]")
+# How a float is written: always with a point or an exponent.
+_PERHAPS_FLOAT = re.compile(rb"[0-9][.eE]")
 
 
 def decode(
@@ -71,9 +75,9 @@ def decode(
 
     Faults are looked for in this order, and the first found is reported: size, nothing at all, byte order mark,
     UTF-8, then whatever comes first in the document. Integers are kept as int (-2**63 … 2**64-1), numbers with
-    a point or an exponent become float. A tombstone is no value and must not be brought here. is_our_own: an operator's
-    file, or a record that we wrote around a stranger's, which may have as many objects and arrays as it likes, nested
-    to MAX_OWN_DEPTH.
+    a point or an exponent become float, or `Exact` where no float is just that. A tombstone is no value and must not be
+    brought here. is_our_own: an operator's file, or a record that we wrote around a stranger's, which may have as many
+    objects and arrays as it likes, nested to MAX_OWN_DEPTH.
     """
     max_depth = MAX_OWN_DEPTH if is_our_own else MAX_DEPTH
     if len(data) > max_bytes:
@@ -94,11 +98,18 @@ def decode(
         value = cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True))
     except ValueError as err:
         return explain(data, max_depth=max_depth) or _malformed("not_json", f"not JSON: {err}")
-    if _is_suspicious(data) and not _is_within_limits(value, max_depth):
+    if not _is_suspicious(data):
+        return value
+    if not _is_within_limits(value, max_depth):
         return explain(data, max_depth=max_depth) or _malformed(
             "out_of_range", "a number or the nesting is beyond what is taken"
         )
-    return value
+    return _exactly(data) if _PERHAPS_ROUNDED.search(data) else value
+
+
+def reread(data: bytes) -> JsonValue:
+    """What `encode` wrote, without judging it again."""
+    return _exactly(data) if _PERHAPS_ROUNDED.search(data) else cast("JsonValue", orjson.loads(data))
 
 
 def encode(value: object) -> bytes:
@@ -122,7 +133,7 @@ def canonical(value: object) -> bytes:
     # In text a digit before a point or an e is common, and looking for a float is cheaper than reading all again.
     if _PERHAPS_FLOAT.search(written) is None or not _has_float(value):
         return written
-    return _write(_with_plain_numbers(cast("JsonValue", orjson.loads(written))), orjson.OPT_SORT_KEYS)
+    return _write(_with_plain_numbers(reread(written)), orjson.OPT_SORT_KEYS)
 
 
 def _malformed(code: str, reason: str) -> Malformed:
@@ -141,6 +152,25 @@ def _has_too_many_containers(data: bytes) -> bool:
     if count <= most:
         return False
     return count - sum(_containers(data, *text.span()) for text in _TEXT.finditer(data)) > most
+
+
+def _exactly(data: bytes) -> JsonValue:
+    """The value that `data`, which was read before, writes, with every number that no float holds as it stands."""
+    value = jiter.from_json(data, allow_inf_nan=False, float_mode="lossless-float")
+    if isinstance(value, jiter.LosslessFloat):
+        return number_of(str(value))
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        entries = (
+            item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+        )
+        for place, entry in list(entries):
+            if isinstance(entry, jiter.LosslessFloat):
+                item[place] = number_of(str(entry))
+            elif isinstance(entry, dict | list):
+                todo.append(entry)
+    return cast("JsonValue", value)
 
 
 def _containers(data: bytes, begin: int, end: int) -> int:
@@ -190,13 +220,20 @@ def is_within_depth(value: object, most: int) -> bool:
 
 def _write(value: object, option: int) -> bytes:
     try:
-        written = orjson.dumps(value, option=option | _PLAIN_VALUES_ONLY)
+        written = orjson.dumps(value, default=_exact_text, option=option | _PLAIN_VALUES_ONLY)
     except TypeError as err:  # orjson.JSONEncodeError is one
         raise ValueError(f"cannot be written as JSON: {err}") from err
     # orjson writes NaN and the infinities as null. Only where a null was written can one have been.
     if b"null" in written and _has_non_finite(value):
         raise ValueError("cannot be written as JSON: a number is NaN or infinite")
     return written
+
+
+def _exact_text(value: object) -> orjson.Fragment:
+    """How orjson is told of a number that is kept as its text. Raises TypeError for any other value."""
+    if isinstance(value, Exact):
+        return orjson.Fragment(value.text)
+    raise TypeError(f"{type(value).__name__} is no value of JSON")
 
 
 def _has_non_finite(value: object) -> bool:
@@ -249,4 +286,6 @@ def _with_plain_numbers(value: JsonValue) -> JsonValue:
 
 def _plain(number: float) -> int | float:
     """The integer that `number` equals if 64 bits hold it, else `number`."""
+    if isinstance(number, Exact):
+        return number.normal()
     return int(number) if number.is_integer() and MIN_INTEGER <= number < MAX_INTEGER + 1 else number

@@ -15,12 +15,11 @@ undone                                      1 where it is known that nothing cam
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-import orjson
 from ticketgate.codecs.records.identity import Coordinate
 from ticketgate.codecs.records.receipt import EffectState, EffectStatus, JudgedAgain, SettledBy, verdict_json
-from ticketgate.codecs.values.strict import JsonValue, encode
+from ticketgate.codecs.values.strict import JsonValue, encode, reread
 from ticketgate.codecs.values.times import from_epoch_ms, parse_rfc3339
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.ledger.entries import Command, Entry, Order, Settlement
@@ -67,9 +66,9 @@ def write_known(settlement: Settlement) -> bytes:
 
 def read_entry(key: str, now_ms: int, fields: Mapping[str, bytes]) -> Entry:
     """The entry that a hash's fields are. They are ours: what they hold is not judged again."""
-    # By orjson and not by the strict reader: it was checked when it was written.
-    order: dict[str, Any] = orjson.loads(fields["order"])
-    known: dict[str, Any] = orjson.loads(fields.get("known", b"{}"))
+    # Not by the strict reader: it was checked when it was written.
+    order = cast("dict[str, Any]", reread(fields["order"]))
+    known = cast("dict[str, Any]", reread(fields.get("known", b"{}")))
     sent_ms = int(fields.get("sent", b"0"))
     verdict, settled_by, status = known.get("verdict"), known.get("settled_by"), known.get("status")
     judged_again = known.get("judged_again")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from ticketgate.codecs.values.redact import redact
 
 # Rich takes 80 columns where there is no terminal, and would fold what a script or a log reads.
 _WIDE = 250
+# Only strings of JSON have such characters.
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 class Advance(Protocol):
@@ -57,7 +60,7 @@ def print_json(value: object) -> None:
     text = json_text(value)
     if not text.isascii() and sys.stdout.encoding.lower().replace("-", "") != "utf8":
         # What the output's encoding lacks would be escaped in a way that JSON does not know.
-        text = json.dumps(json.loads(text))
+        text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
     click.echo(text)
 
 

@@ -15,13 +15,12 @@ from ticketgate.codecs.records.identity import fingerprint
 from ticketgate.codecs.records.ticket import Ticket, decode_ticket
 from ticketgate.codecs.values.printable import json_text
 from ticketgate.codecs.values.strict import canonical, decode, encode
+from ticketgate.store.ledger.entry_fields import read_entry, write_order
 from ticketgate.streams.cli.output import print_json
 
 from tests.inputs.test_round_trips import decided
 from tests.support.effects import order
 from tests.support.examples import some
-
-pytestmark = pytest.mark.xfail(strict=True, reason="rounded to a float without a word")
 
 LONG = "0.1234567890123456789012345"
 numbers = st.from_regex(
@@ -30,8 +29,15 @@ numbers = st.from_regex(
 )
 
 
+def meant(text: str) -> Decimal:
+    """The number that a text writes; a float that is written with 17 digits is the one in its shortest form."""
+    said, number = Decimal(text), float(text)
+    is_float = not 2**53 <= abs(number) < 2**64 and Decimal(f"{number:.17g}") == said
+    return Decimal(repr(number)) if is_float else said
+
+
 def same(one: bytes, other: str) -> bool:
-    return Decimal(one.decode()) == Decimal(other)
+    return Decimal(one.decode()) == meant(other)
 
 
 @some
@@ -39,6 +45,8 @@ def same(one: bytes, other: str) -> bool:
 @example(LONG, LONG + "0")
 @example("9007199254740993.0", "9007199254740993")
 @example("1e-400", "0.0")
+@example("200000000.0000001E8", "20000000000000008.0")
+@example("0.10000000000000001", "0.1")
 @example("12.340000000000000000000000", "12.34")
 def test_a_number_is_written_as_it_was_read_and_is_itself_alone(one: str, other: str) -> None:
     read, another = decode(one.encode()), decode(other.encode())
@@ -46,9 +54,9 @@ def test_a_number_is_written_as_it_was_read_and_is_itself_alone(one: str, other:
     assert same(encode(read), one)
     assert decode(encode(read)) == read
     assert same(canonical(read), one)
-    assert (canonical(read) == canonical(another)) == (Decimal(one) == Decimal(other))
+    assert (canonical(read) == canonical(another)) == (meant(one) == meant(other))
     assert canonical(decode(canonical(read))) == canonical(read)
-    assert json.loads(json_text([read]), parse_float=Decimal) == [Decimal(one)] or isinstance(read, int)
+    assert json.loads(json_text([read]), parse_float=Decimal) == [meant(one)]
 
 
 def test_a_ticket_keeps_it_on_its_way_through_decision_and_record() -> None:
@@ -67,21 +75,20 @@ def test_a_ticket_keeps_it_on_its_way_through_decision_and_record() -> None:
 
 
 def test_an_effect_keeps_it_in_the_ledger() -> None:
-    asked = Entry(
-        order=order(amount=decode(LONG.encode())), state=EffectState.PREPARED, sequence=1, sends=0, age_s=0, at=AT
-    )
+    asked = order(amount=decode(LONG.encode()))
     fields = {
-        "order": order_json(asked.order),
+        "order": write_order(asked),
         "state": b"prepared",
         "sequence": b"1",
         "sends": b"0",
         "at": b"0",
+        "told": b"0",
     }
 
     kept = read_entry("k1", 0, fields)
 
     assert LONG.encode() in fields["order"]
-    assert kept.order.command.content == asked.order.command.content
+    assert kept.order.command.content == asked.command.content
     assert encode(kept.order.command.arguments["amount"]) == LONG.encode()
 
 
@@ -94,7 +101,7 @@ def test_a_command_prints_it(capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 def test_plain_numbers_are_plain_floats() -> None:
-    for text in ("0.1", "12.50", "1.5e300", "0.30000000000000004", "52.520006599999997", "1e2"):
+    for text in ("0.1", "12.50", "1.5e300", "0.30000000000000004", "0.10000000000000001", "1e2"):
         read = decode(text.encode())
 
         assert type(read) is float

@@ -7,7 +7,6 @@ would tell (which tool was right, which effect had to be denied) is not known.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from ticketgate.agents.effects.adapters.memory import MemoryProvider
@@ -17,6 +16,7 @@ from ticketgate.agents.workbench.funnel.export import CaseExportError, export_ca
 from ticketgate.agents.workbench.funnel.profiling import Profiled, profile_cases
 from ticketgate.codecs.records.case_decision import CaseDecision
 from ticketgate.codecs.records.receipt import EffectReceipt
+from ticketgate.codecs.values.strict import encode
 
 
 async def profile_records(
@@ -26,7 +26,7 @@ async def profile_records(
     lines, errors = export_cases(decisions, receipts)
     if not lines:
         return None, errors
-    cases = read_cases("\n".join(json.dumps(line) for line in lines), source="the topics")
+    cases = read_cases("\n".join(encode(line).decode() for line in lines), source="the topics")
     profiled = await profile_cases(
         cases, catalogue=catalogue, provider=MemoryProvider(states=catalogue.states)
     )

@@ -7,7 +7,7 @@ a table of probabilities. A mapped question's answer is its fact.
 
 from __future__ import annotations
 
-import json
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -138,7 +138,7 @@ def _placed(
     attributes: dict[str, JsonValue], policy: Policy, question_id: str, value: JsonValue
 ) -> dict[str, JsonValue]:
     keys = policy.mapped[question_id].path.keys
-    merged: dict[str, JsonValue] = json.loads(json.dumps(attributes))
+    merged: dict[str, JsonValue] = copy.deepcopy(attributes)
     inner = merged
     for key in keys[:-1]:
         below = inner.setdefault(key, {})
