@@ -178,13 +178,16 @@ def test_every_command_of_the_readme_runs_in_its_order_from_a_clean_folder_and_t
 
 def type_in(shell: Shell, lines: Iterable[Live], known: dict[str, str]) -> None:
     """Type what the pages besides this one have, with this deployment's names."""
+    wrong = []
     for each in lines:
         line = each.on(known)
         if each.starts:
             shell.start(line)
             continue
         ran = shell.type(line)
-        assert ran.returncode in each.codes, f"{line}: {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
+        if ran.returncode not in each.codes:
+            wrong.append(f"{line}: {ran.returncode}\n{ran.stdout[-2000:]}\n{ran.stderr[-2000:]}")
+    assert not wrong, "\n".join(wrong)
 
 
 def point_at_the_parts(shell: Shell) -> None:

@@ -34,10 +34,8 @@ class Exact(float):
     def __getnewargs__(self) -> tuple[Any, ...]:
         return (self.text,)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self.text
-
-    __str__ = __repr__
 
     def normal(self) -> int | Exact:
         """The number in the one form that equal numbers have: an integer, if it is one of at most 64 bits."""

@@ -116,7 +116,10 @@ WITH_WORKERS = (
         (("--catalogue payments", "--catalogue support.toml"),),
     ),
     Live("ticketgate reconcile"),
-    Live("ticketgate reconcile --read-back --all"),
+    Live(
+        "ticketgate reconcile --read-back --all",
+        (("--read-back", "--funnel support.funnel.toml --read-back"),),
+    ),
     Live("ticketgate ledger show KEY", (("KEY", "EFFECT"),)),
     Live("ticketgate ledger show key-of-case-17", (("key-of-case-17", "EFFECT"),)),
     Live("ticketgate audit"),
