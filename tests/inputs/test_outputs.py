@@ -146,7 +146,7 @@ def test_what_import_prints_is_a_policy(ticketgate: Run, tmp_path: Path, labels:
 
         made = ticketgate("policy", "import", given_schema, "--name", "n")
         if made.code == 2:
-            assert len(made.err.splitlines()) == 1
+            assert made.err.startswith(f"ticketgate: {given_schema}:")
             return
         policy.write_bytes(made.out)
         shown, linted = ticketgate("policy", "show", policy), ticketgate("policy", "lint", policy)
@@ -156,16 +156,11 @@ def test_what_import_prints_is_a_policy(ticketgate: Run, tmp_path: Path, labels:
 
 
 def test_what_run_prints_is_checked(ticketgate: Run, tmp_path: Path) -> None:
-    examples, answers, policy = dict(example_files()), tmp_path / "answers.json", tmp_path / "p.toml"
+    examples, answers, policy = dict(example_files()), tmp_path / "answers.json", tmp_path / "p.json"
     asked = json.loads(examples["request.json"].read_text())
-    names = "".join(
-        f'[questions.{name}]\ntype = "noul"\ninstructions = "?"\n'
-        for name, each in asked["questions"].items()
-        if each["type"] == "noul"
-    )
-    policy.write_text(f'name = "p"\nversion = "1"\n{names}')
+    policy.write_text(json.dumps({"name": "p", "version": "1", "questions": asked["questions"]}))
 
-    ran = ticketgate("run", "--request", examples["request.json"])
+    ran = ticketgate("run", "--request", examples["request.json"], "--json")
     answers.write_bytes(ran.out)
     checked = ticketgate("check", answers, "--policy", policy, "--json")
 

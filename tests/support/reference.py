@@ -35,8 +35,13 @@ def value_of(data: bytes, *, max_bytes: int = 262_144) -> Any:
     return value
 
 
+_MAY_BE_ABSENT = {"schema", "tenant", "idempotency_key", "received_at", "attributes"}
+
+
 def is_ticket(value: Any) -> bool:
-    """Whether a JSON value has the shape of ticket/1."""
+    """Whether a JSON value has the shape of ticket/1; null is absence but where something must stand."""
+    if type(value) is dict:
+        value = {name: each for name, each in value.items() if each is not None or name not in _MAY_BE_ABSENT}
     wanted = {"id", "state", "schema", "tenant", "idempotency_key", "received_at", "attributes"}
     return (
         type(value) is dict
