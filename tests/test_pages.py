@@ -1,6 +1,6 @@
 """Every block of every page is typed or read by a test, or listed with the reason why not.
 
-README's own: tests/test_readme.py, on whose deployment the lines of the other pages are typed too.
+README's own: tests/test_readme.py. Those of the other pages: tests/test_pages_live.py, which is long.
 """
 
 from __future__ import annotations

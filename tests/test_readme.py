@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -11,20 +10,17 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from ticketgate.agents.scoring.shipped import default_model_path
 from ticketgate.streams.cli.exit_codes import MEANINGS
 from ticketgate.streams.cli.running.examples import example_files
 from ticketgate.streams.config.settings import load_settings
 from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.ports import free_port
 from ticketgate.streams.parts.valkey import Valkey
-
-from tests.support.pages import WITH_WORKERS, WITHOUT_WORKERS, Live
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -151,9 +147,7 @@ def shell(kafka: Kafka, valkey: Valkey, tmp_path: Path) -> Iterator[Shell]:
 
 @pytest.mark.kafka
 @pytest.mark.redis
-def test_every_command_of_the_readme_runs_in_its_order_from_a_clean_folder_and_then_those_of_other_pages(
-    shell: Shell,
-) -> None:
+def test_every_command_of_the_readme_runs_in_its_order_from_a_clean_folder(shell: Shell) -> None:
     typed = [each for kind, block in BLOCKS if kind == "console" for each in commands(block)]
     assert len(typed) > 30
 
@@ -168,26 +162,7 @@ def test_every_command_of_the_readme_runs_in_its_order_from_a_clean_folder_and_t
         assert ran.returncode == wanted, f"{line}\n{ran.stdout}\n{ran.stderr}"
         if shown:
             assert ran.stdout.splitlines() == shown, line
-    receipts = shell.type("ticketgate consume receipts --values").stdout.splitlines()
-    key = next(key for each in map(json.loads, receipts) if (key := each.get("idempotency_key")))
-    known = {"EFFECT": key, "MODEL": str(default_model_path())}
-    type_in(shell, WITH_WORKERS, known)
     shell.end()
-    type_in(shell, WITHOUT_WORKERS, known)
-
-
-def type_in(shell: Shell, lines: Iterable[Live], known: dict[str, str]) -> None:
-    """Type what the pages besides this one have, with this deployment's names."""
-    wrong = []
-    for each in lines:
-        line = each.on(known)
-        if each.starts:
-            shell.start(line)
-            continue
-        ran = shell.type(line)
-        if ran.returncode not in each.codes:
-            wrong.append(f"{line}: {ran.returncode}\n{ran.stdout[-2000:]}\n{ran.stderr[-2000:]}")
-    assert not wrong, "\n".join(wrong)
 
 
 def point_at_the_parts(shell: Shell) -> None:

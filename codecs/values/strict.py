@@ -284,8 +284,12 @@ def _with_plain_numbers(value: JsonValue) -> JsonValue:
     return value
 
 
-def _plain(number: float) -> int | float:
+def _plain(number: float) -> float:
     """The integer that `number` equals if 64 bits hold it, else `number`."""
     if isinstance(number, Exact):
         return number.normal()
-    return int(number) if number.is_integer() and MIN_INTEGER <= number < MAX_INTEGER + 1 else number
+    return (
+        int(number)
+        if isinstance(number, float) and number.is_integer() and MIN_INTEGER <= number < MAX_INTEGER + 1
+        else number
+    )

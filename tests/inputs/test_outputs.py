@@ -28,7 +28,11 @@ from tests.support.fakes import record as kafka_record
 __all__ = ["no_settings", "ticketgate"]
 
 # A command takes tenths of a second, so a few examples each; the readers themselves have their hundreds beside this.
-few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 HERE = "tests/inputs/test_outputs.py"
 README = "tests/test_readme.py"
 FOR_PEOPLE = "read by people and by their scripts, and by no command"
@@ -42,7 +46,7 @@ READ_BY = {
     "policy import": f"every command that takes a policy: {HERE}",
     "funnel": f"release reads the report of --mutate: {HERE}",
     "examples": f"worker, produce, check, policy, release: {README}",
-    "manual": "people; its lines are typed in tests/test_pages.py",
+    "manual": "people; its lines are typed in tests/test_pages_live.py",
     "completion": "a shell: tests/streams/cli/test_first_hour.py",
     "demo": f"{FOR_PEOPLE}; its tickets are those of --tickets",
     "review settle": "a worker, by the topic of settlements: tests/streams/cli/review/test_review.py",

@@ -1,6 +1,6 @@
 """What the pages besides the README tell a reader to type, line by line, and how the tests hold each.
 
-A line is typed on the deployment that tests/test_readme.py has at its end, or it is listed with the reason why not.
+A line is typed by tests/test_pages_live.py, on a deployment as the README makes one, or it is listed with the reason.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def typed(block: Block) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A line as the page has it, and what stands for its examples on the README's deployment. codes: how it may end.
+    """A line as the page has it, and what stands for its examples on that deployment. codes: how it may end.
     starts: it runs on."""
 
     line: str
@@ -89,7 +89,7 @@ class Live:
 
 _TICKET = (("T-1001", "T-1003"), ("--label review", "--label needs_agent"))
 
-# Beside the README's workers, in this order.
+# Beside its workers, in this order.
 WITH_WORKERS = (
     Live("curl -s http://127.0.0.1:6066/readyz"),
     Live("ticketgate policy lint policy.toml"),
@@ -136,7 +136,7 @@ WITH_WORKERS = (
         ' private_key_file at the console\nroles = ["read", "settle"]\nsecret_file = "front-desk.key"\nKEYS'
     ),
     Live(
-        "TICKETGATE_CONSOLE_KEYS=console-keys.toml ticketgate worker --role settle",
+        "TICKETGATE_CONSOLE_KEYS=console-keys.toml ticketgate worker --role settle --policy policy.toml",
         (("TICKETGATE_CONSOLE_KEYS", "TICKETGATE_WEB_PORT=0 TICKETGATE_CONSOLE_KEYS"),),
         starts=True,
     ),
