@@ -25,7 +25,6 @@ DEPLOYMENT = (
     "ticketgate produce tickets.jsonl",
     "ticketgate produce proposals.jsonl --topic proposals",
     "ticketgate consume review --follow --until 1",
-    "ticketgate consume receipts --follow --until 3 --values",
 )
 
 
@@ -41,6 +40,7 @@ def test_every_line_of_the_other_pages_works(shell: Shell) -> None:
             continue
         ran = shell.type(line)
         assert ran.returncode == 0, f"{line}\n{ran.stdout}\n{ran.stderr}"
+    ran = shell.type("ticketgate consume receipts --follow --until 3 --values")
     receipts = map(json.loads, ran.stdout.splitlines())
     key = next(key for each in receipts if (key := each.get("idempotency_key")))
     known = {"EFFECT": key, "MODEL": str(default_model_path())}
