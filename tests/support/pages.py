@@ -172,7 +172,7 @@ WITHOUT_WORKERS = (
 
 _OPEN = "needs an effect that stays open: tests/streams/cli/test_effects.py::"
 _REFUSED = "needs an effect that was refused: tests/streams/cli/test_effects.py::"
-_CONSOLE = "the console and who may come in: tests/streams/cli/test_console.py, tests/streams/console/door/test_people.py"
+_CONSOLE = "who may come in: tests/streams/cli/test_console.py, tests/streams/console/door/test_people.py"
 _BENCH = "a measurement of minutes or more, which `make bench` or `make chaos` runs"
 _MODEL = "trains the model: an hour, and data that are fetched"
 # What is not typed by a test, and why. It is still read: its commands, options, modules, files and targets are there.
