@@ -124,6 +124,7 @@ WITH_WORKERS = (
     Live("ticketgate ledger show key-of-case-17", (("key-of-case-17", "EFFECT"),)),
     Live("ticketgate audit"),
     Live("ticketgate audit --of proposals"),
+    Live("ticketgate audit --of review", codes=(0, 3)),
     Live("ticketgate claims show --ticket T-1001 --tenant acme", codes=(0, 3)),
     Live("ticketgate claims show --idempotency-key order-77-retry", codes=(0, 3)),
     Live("ticketgate claims show --case pay-77 --attempt 2", codes=(0, 3)),
@@ -173,6 +174,7 @@ WITHOUT_WORKERS = (
 _OPEN = "needs an effect that stays open: tests/streams/cli/test_effects.py::"
 _REFUSED = "needs an effect that was refused: tests/streams/cli/test_effects.py::"
 _CONSOLE = "who may come in: tests/streams/cli/test_console.py, tests/streams/console/door/test_people.py"
+_BY_HASH = "needs a policy that a record names: tests/streams/operations/test_policies.py"
 _BENCH = "a measurement of minutes or more, which `make bench` or `make chaos` runs"
 _MODEL = "trains the model: an hour, and data that are fetched"
 # What is not typed by a test, and why. It is still read: its commands, options, modules, files and targets are there.
@@ -180,6 +182,7 @@ LISTED = {
     "make install": "each test stands on it",
     "make kafka-jars": "fetches Apache Kafka; tests of Kafka stand on it",
     "make test": "these tests",
+    "make bench": _BENCH,
     ".venv/bin/pytest tests/streams/lane/test_lane.py -k fenced": "a test of itself",
     "ticketgate demo": "tests/streams/cli/test_demo.py::",
     "ticketgate produce streams/samples/tickets.jsonl --unchecked": "what the demo sends",
@@ -195,6 +198,8 @@ LISTED = {
 LISTED_KINDS = {
     "export TICKETGATE_CONSOLE_USERS=": _CONSOLE,
     "ticketgate console": _CONSOLE,
+    "ticketgate policy show --hash ": _BY_HASH,
+    "ticketgate policy diff hash:": _BY_HASH,
     "ticketgate reconcile --settle ": _OPEN,
     ".venv/bin/python -m tests.bench.": _BENCH,
     ".venv/bin/python -m tests.chaos.": _BENCH,
