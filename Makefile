@@ -21,7 +21,7 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help venv install demo demo-kill demo-funnel test lint types unit chaos fuzz bench bench-parts seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+.PHONY: help venv install demo demo-kill demo-funnel test test-browser lint types unit chaos fuzz bench bench-parts seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
 
 help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
@@ -30,6 +30,7 @@ help:
 	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
 	@echo 'make lint|types|unit   the parts of make test; JOBS=$(JOBS) test processes at once'
 	@echo 'make chaos        the long tests: storms of faults on real brokers, 10,000 interleavings, 50,000 examples'
+	@echo 'make test-browser the console in Chromium: every page, settling each way, kills; and how long the server took'
 	@echo 'make fuzz         what reads from strangers, under a coverage-guided fuzzer, FUZZ_SECONDS=$(FUZZ_SECONDS) each (Linux)'
 	@echo 'make bench        ticketgate beside what you would build instead; a table, a plot and results.json in build/bench'
 	@echo 'make bench-parts  the other comparisons of tests/bench/README.md'
@@ -101,7 +102,7 @@ types: install
 
 # Most of the time goes by in waiting for processes, so files run side by side, each process with a broker of its own.
 unit: install
-	$(BIN)/pytest -m 'not chaos' -n $(JOBS) --dist loadfile
+	$(BIN)/pytest -m 'not chaos and not browser' -n $(JOBS) --dist loadfile
 
 # Under half an hour; `make bench BENCH=--full` takes three sizes of batches. tests/bench/README.md says what it shows.
 bench: install kafka-jars
@@ -118,6 +119,10 @@ bench-parts: install kafka-jars
 
 chaos: install kafka-jars
 	$(BIN)/pytest -m chaos
+
+# The pages in the system's Chromium, on a real worker; KEEP_PICTURES=1 keeps what they look like in streams/console.
+test-browser: install kafka-jars
+	$(BIN)/pytest -m browser -s tests/streams/console/browser
 
 # Each fixture, number, case and command that this began with: what was asked for, what came out. Also in `make test`.
 seeds: install
