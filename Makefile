@@ -21,12 +21,13 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help venv install demo demo-kill demo-funnel test test-browser lint types unit chaos fuzz bench bench-parts seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
+.PHONY: help venv install demo demo-kill demo-funnel demo-review test test-browser lint types unit chaos fuzz bench bench-parts seeds conformance kafka-jars kafka-if-possible kafka redis constraints clean FORCE
 
 help:
 	@echo 'make demo         stream sample tickets through a broker, Redis and a worker; shows where each went'
 	@echo 'make demo-kill    the same with two workers, one of which is killed in the middle; counts what is lost or doubled'
 	@echo 'make demo-funnel  propose sample payments to the funnel, beside an example bank; shows what came of each'
+	@echo 'make demo-review  settle on the pages of the console what sample tickets leave for a person, by a script'
 	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
 	@echo 'make lint|types|unit   the parts of make test; JOBS=$(JOBS) test processes at once'
 	@echo 'make chaos        the long tests: storms of faults on real brokers, 10,000 interleavings, 50,000 examples'
@@ -87,6 +88,9 @@ demo-kill: install kafka-jars
 
 demo-funnel: install kafka-if-possible
 	@$(BIN)/ticketgate demo --funnel
+
+demo-review: install kafka-jars
+	@$(BIN)/ticketgate demo --review
 
 test: lint types kafka-if-possible unit
 

@@ -11,6 +11,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ticketgate.streams.config.settings import PREFIX
@@ -20,6 +21,14 @@ from ticketgate.streams.parts.process import Part, Process, temporary_folder
 START_TIMEOUT_S = 90.0
 
 
+def environment_of(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """This process's environment with these settings and no others of ours. folder: what `close` takes away, for a
+    process that is killed leaves its temporary files."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    environment |= {f"{PREFIX}{name.upper()}": value for name, value in settings.items()}
+    return environment | {"TMPDIR": str(folder)}
+
+
 class GateWorker(Part):
     """A worker with `settings`, by name without the prefix; its log and its temporary files go with `close`."""
 
@@ -27,10 +36,6 @@ class GateWorker(Part):
         own_folder = temporary_folder("worker")
         self.port = free_port()
         given = {**settings, "web_bind": HOST, "web_port": str(self.port)}
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        environment |= {f"{PREFIX}{name.upper()}": value for name, value in given.items()}
-        # `close` kills it, and what it keeps in temporary folders (app.py) would stay.
-        environment["TMPDIR"] = str(own_folder)
         super().__init__(
             Process(
                 part="the worker",
@@ -40,7 +45,7 @@ class GateWorker(Part):
                 is_ready=lambda: bool(self.readiness().get("ready")),
                 start_timeout_s=start_timeout_s,
                 temporary=(own_folder,),
-                environment=environment,
+                environment=environment_of(given, own_folder),
             ),
             own_folder=own_folder,
         )

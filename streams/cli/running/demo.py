@@ -62,10 +62,23 @@ NEXT = (
     is_flag=True,
     help="Start two workers, kill one of them (kill -9) in the middle, and show that nothing is lost or doubled.",
 )
+@click.option(
+    "--review",
+    "is_review",
+    is_flag=True,
+    help="Open the console as well; a scripted person settles on its pages what is in review.",
+)
 @json_flag
 @click.pass_context
 def command(
-    context: click.Context, tickets: Path, policy: Path, is_funnel: bool, is_kill: bool, as_json: bool
+    context: click.Context,
+    *,
+    tickets: Path,
+    policy: Path,
+    is_funnel: bool,
+    is_kill: bool,
+    is_review: bool,
+    as_json: bool,
 ) -> int:
     """Start a broker, a Redis and a worker on free ports of this machine, stream tickets through them, and show where
     each one went and why. What is for a person then is settled by a script, as a person would at a console: the nearest
@@ -78,8 +91,14 @@ def command(
         raise CommandError(
             "--kill kills among tickets, and --funnel proposes payments; leave one of them out"
         )
+    if is_review and (is_funnel or is_kill):
+        raise CommandError("--review settles what tickets leave; leave --funnel and --kill out")
     if is_funnel:
         return _funnel(context, as_json)
+    if is_review:
+        from ticketgate.streams.cli.running import review_demo
+
+        return review_demo.run(read_records(tickets), policy, as_json=as_json)
     if is_kill:
         # Loaded when it is needed, so that --help is quick.
         from ticketgate.streams.cli.running import kill_demo

@@ -185,3 +185,30 @@ def test_what_is_for_tickets_is_refused_beside_the_funnel(
     assert ran.err == (
         f"ticketgate: {option} is for tickets, and --funnel proposes payments; leave one of them out\n"
     )
+
+
+@pytest.mark.kafka
+@pytest.mark.redis
+def test_what_is_for_a_person_is_settled_on_the_pages(ticketgate: Run, kafka: Kafka, tmp_path: Path) -> None:
+    del kafka  # its jars are there
+    tickets = tmp_path / "tickets.jsonl"
+    texts = {"A": "", "B": "My lawyer will write to you. I was charged twice and want my money back today!"}
+    tickets.write_text(
+        "".join(f'{{"value": {{"id": "{name}", "state": "{text}"}}}}\n' for name, text in texts.items())
+    )
+
+    ran = ticketgate("demo", "--review", "--tickets", tickets, "--json")
+
+    *settled, summary = ran.lines
+    assert ran.code == 0, ran.err
+    assert {each["ticket_id"] for each in settled} >= {"A"}
+    assert {each["stage"] for each in settled} <= {"accepted", "rejected"}
+    assert summary["tickets"] == len(settled)
+    assert summary["dispatched"] == sum(each["stage"] == "accepted" for each in settled)
+
+
+def test_the_review_demo_goes_with_no_other(ticketgate: Run) -> None:
+    ran = ticketgate("demo", "--review", "--funnel")
+
+    assert ran.code == 2
+    assert "leave --funnel and --kill out" in ran.err
