@@ -93,7 +93,7 @@ def test_every_page_says_what_it_may_load_and_nothing_is_kept(
 ) -> None:
     seat = seats(place.console.url)
     answers: list[Any] = []
-    seat.page.on("response", answers.append)
+    seat.page.on("response", lambda response: answers.append(response))
 
     seat.sign_in("anna")
     for path in PAGES.values():
