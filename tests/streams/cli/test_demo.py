@@ -193,9 +193,7 @@ def test_what_is_for_a_person_is_settled_on_the_pages(ticketgate: Run, kafka: Ka
     del kafka  # its jars are there
     tickets = tmp_path / "tickets.jsonl"
     texts = {"A": "", "B": "My lawyer will write to you. I was charged twice and want my money back today!"}
-    tickets.write_text(
-        "".join(f'{{"value": {{"id": "{name}", "state": "{text}"}}}}\n' for name, text in texts.items())
-    )
+    tickets.write_text("".join(f'{{"id": "{name}", "state": "{text}"}}\n' for name, text in texts.items()))
 
     ran = ticketgate("demo", "--review", "--tickets", tickets, "--json")
 
