@@ -117,15 +117,13 @@ def places(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
             folder = tmp_path_factory.mktemp("place")
             valkey = stack.enter_context(Valkey(data=folder / "valkey"))
             wanted = desk_settings(folder, tickets, review_view=str(folder / "view.sqlite3"), **settings)
-            deployment = apart(
-                stack.enter_context,
-                Deployment(
-                    kafka.bootstrap,
-                    valkey.url,
-                    folder / "deployment",
-                    {name.upper(): value for name, value in wanted.items()},
-                ),
+            deployment = Deployment(
+                kafka.bootstrap,
+                valkey.url,
+                folder / "deployment",
+                {name.upper(): value for name, value in wanted.items()},
             )
+            apart(stack.enter_context, deployment)
             deployment.start_worker(ROLES=roles)
             console = ConsoleProcess(deployment, folder)
             stack.callback(console.kill)
