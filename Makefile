@@ -126,7 +126,7 @@ chaos: install kafka-jars
 
 # The pages in the system's Chromium, on a real worker; KEEP_PICTURES=1 keeps what they look like in streams/console.
 test-browser: install kafka-jars
-	$(BIN)/pytest -m browser -s tests/streams/console/browser
+	$(BIN)/pytest -m browser -s tests/browser
 
 # Each fixture, number, case and command that this began with: what was asked for, what came out. Also in `make test`.
 seeds: install

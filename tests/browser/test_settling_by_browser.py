@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ....support.deployment import ticket
+from ..support.deployment import ticket
 from .conftest import NewPlace, Place, Seat, apart
 
 pytest.importorskip("playwright.sync_api", reason="pip install 'ticketgate[browser]'")

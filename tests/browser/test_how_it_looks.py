@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ....support.deployment import ticket
+from ..support.deployment import ticket
 from .conftest import NewPlace, Place, Seat, apart
 
 pytest.importorskip("playwright.sync_api", reason="pip install 'ticketgate[browser]'")
@@ -19,7 +19,7 @@ from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.kafka, pytest.mark.redis]
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "streams/console/pictures"
 WIDTHS = {"phone": 390, "tablet": 820, "desktop": 1280}
 THEMES = ("light", "dark")

@@ -14,9 +14,9 @@ import pytest
 from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.valkey import Valkey
 
-from ....support.console_process import ConsoleProcess, token_of
-from ....support.deployment import Deployment
-from ....support.desk import Desk, desk_settings
+from ..support.console_process import ConsoleProcess, token_of
+from ..support.deployment import Deployment
+from ..support.desk import Desk, desk_settings
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install 'ticketgate[browser]'")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ....support.deployment import ticket
+from ..support.deployment import ticket
 from .conftest import NewPlace, Place, Seat, apart
 
 pytest.importorskip("playwright.sync_api", reason="pip install 'ticketgate[browser]'")
@@ -64,7 +64,7 @@ def test_whatever_dies_between_a_press_and_its_effect_there_is_one(
     accept(seat, "worker")
     seat.page.wait_for_timeout(6_000)
     assert stages(seat)[0] in OPEN
-    desk.deployment.start_worker(ROLES="decide,settle")
+    desk.deployment.start_worker(ROLES="decide,settle").wait_ready(120)
     # Redis, before the worker can have taken it.
     accept(seat, "redis")
     place.valkey.kill()
