@@ -33,6 +33,7 @@ from ticketgate.streams.process.web.errors import refusal
 POLL_S = 1.0
 # A process that is not there answers at once that it is not; after an answer that did not come, a caller may ask again.
 RETRY_AFTER_S = 1
+_READY = "ticketgate_ready"
 # Of one connection, and not of the request.
 _OF_THE_HOP = (
     "Connection",
@@ -67,7 +68,7 @@ class Pages:
         self._merged = MergedMetrics()
         self._registry = CollectorRegistry()
         self._registry.register(self)
-        self._is_stopping = False
+        self._is_stopping = self._is_ready = False
         self._keys = Keys(settings.web_keys)
         self._admission = Admission(
             most_bytes=settings.web_bytes_at_once,
@@ -113,7 +114,9 @@ class Pages:
 
     def collect(self) -> Iterator[Metric]:
         """For prometheus_client: what the processes said when they were asked last, and how they are."""
-        yield from self._merged.collect()
+        # Not theirs: one that is away says nothing, and is not ready.
+        yield from (family for family in self._merged.collect() if family.name != _READY)
+        yield GaugeMetricFamily(_READY, "1 if /readyz says ready", value=float(self._is_ready))
         up = GaugeMetricFamily("ticketgate_process_up", "1 if a worker process runs", labels=["process"])
         restarts = CounterMetricFamily(
             "ticketgate_process_restarts", "Worker processes started again after an end", labels=["process"]
@@ -128,7 +131,14 @@ class Pages:
         return web.Response(text="ok\n")
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        states = await self._states()
+        told = self._told(await self._states())
+        return web.Response(
+            text=redact(json.dumps(told)) + "\n",
+            status=200 if told["ready"] else 503,
+            content_type="application/json",
+        )
+
+    def _told(self, states: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
         told = told_of_all(
             [
                 (
@@ -142,14 +152,11 @@ class Pages:
         )
         if self._is_stopping:
             told["ready"], told["waiting"] = False, {"worker": "stopping", **told["waiting"]}
-        return web.Response(
-            text=redact(json.dumps(told)) + "\n",
-            status=200 if told["ready"] else 503,
-            content_type="application/json",
-        )
+        return told
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        await self._counts()
+        states = (await asyncio.gather(self._states(), self._counts()))[0]
+        self._is_ready = self._told(states)["ready"]
         return web.Response(
             body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
         )

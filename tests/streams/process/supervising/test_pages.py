@@ -68,7 +68,8 @@ class Fake:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         return web.Response(
-            text=f"# TYPE ticketgate_decisions_total counter\nticketgate_decisions_total {self.records}\n"
+            text="# TYPE ticketgate_ready gauge\nticketgate_ready 1\n# TYPE ticketgate_decisions_total counter\n"
+            f"ticketgate_decisions_total {self.records}\n"
         )
 
     @property
@@ -210,6 +211,15 @@ async def test_metrics_are_asked_for_when_they_are_asked_for(port: Port) -> None
     assert b"ticketgate_decisions_total 42.0" in body
     assert b'ticketgate_process_up{process="worker 1"} 1.0' in body
     assert b'ticketgate_process_restarts_total{process="worker 2"} 0.0' in body
+
+
+async def test_the_metric_of_readiness_is_that_of_all(port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert b"ticketgate_ready 1.0" in (await port.ask("GET", "/metrics"))[2]
+
+    # One that is away says nothing, and the other still says 1.
+    monkeypatch.setattr(port.places[1].keeper, "state", "waits")
+
+    assert b"ticketgate_ready 0.0" in (await port.ask("GET", "/metrics"))[2]
 
 
 async def test_a_process_that_says_nonsense_is_told_of_and_changes_nothing(port: Port) -> None:
