@@ -18,6 +18,8 @@ from ticketgate.codecs.verdict import Stage, Status, Verdict
 
 # The first sending, and the one resend that an idempotent provider may get.
 MOST_SENDS = 2
+# What a person may say became of an effect.
+SETTLED_AS = ("committed", "absent", "rejected")
 
 
 @dataclass(frozen=True, slots=True)

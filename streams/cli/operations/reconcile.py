@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
+from ticketgate.store.ledger.entries import SETTLED_AS
 from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.options import TEXT, json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
@@ -17,8 +18,6 @@ from ticketgate.streams.config.usage import CommandError
 if TYPE_CHECKING:
     from ticketgate.agents.effects.ledger import Entry
     from ticketgate.store.ledger.entry_fields import EntryUnreadable
-
-SETTLED_AS = ("committed", "absent", "rejected")
 
 
 @click.command("reconcile")

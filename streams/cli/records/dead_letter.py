@@ -18,13 +18,14 @@ from ticketgate.streams.cli import EXIT_FINDINGS
 from ticketgate.streams.cli.files import named
 from ticketgate.streams.cli.options import json_flag, settings_flags
 from ticketgate.streams.cli.output import print_json, print_table, quiet_libraries, say
-from ticketgate.streams.cli.records.sending_again import report, send_again
+from ticketgate.streams.cli.records.sending_again import read_mended, report
 from ticketgate.streams.cli.unreadable import Gaps
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.config.usage import CommandError
 from ticketgate.streams.kafka.envelope import write_line
 from ticketgate.streams.lane.taking.dead_letters import Place, Wanted, read_dead_letter
 from ticketgate.streams.operations.dead_letters.letters import letters
+from ticketgate.streams.operations.dead_letters.sending_again import SentAgain, send_again
 from ticketgate.streams.operations.dead_letters.sent_again import outcomes_since
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -169,8 +170,20 @@ def replay(
     wanted = Wanted(stage=stage, codes=frozenset(codes), places=places, since_ms=since_ms, until_ms=until_ms)
     if file is not None and not wanted.is_everything:
         raise CommandError(f"{named(file)} says which to send; leave the other conditions out")
-    done = asyncio.run(send_again(file, wanted, settings, by_key=by_key, unmended=unmended, is_sent=yes))
-    return report(done, is_sent=yes, as_json=as_json)
+    gaps = Gaps()
+
+    async def run() -> SentAgain:
+        return await send_again(
+            None if file is None else await read_mended(file),
+            wanted,
+            settings,
+            by_key=by_key,
+            unmended=unmended,
+            is_sent=yes,
+            pass_over=gaps,
+        )
+
+    return report(asyncio.run(run()), gaps, is_sent=yes, as_json=as_json)
 
 
 # --- skip -------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ticketgate.streams.console.desk.jobs import Jobs
 from ticketgate.streams.console.desk.notes import NOT_TAKEN, Notes, Press, PressStage
 from ticketgate.streams.console.desk.policies import Policies
 from ticketgate.streams.console.desk.presses import Presses, Sends
-from ticketgate.streams.console.desk.records import Records, Topics
+from ticketgate.streams.console.desk.records import Kept, Records, Topics
 from ticketgate.streams.console.desk.view_reader import Follows, ViewNotThere, ViewReader
 from ticketgate.streams.operations.review.feeding import claim_ttl_ms
 from ticketgate.streams.operations.review.following import Following
@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 # What was pressed is of interest for a working day; that is what a person asks about.
 PRESSES_KEPT_MS = 24 * 3_600_000
 TIDY_EVERY_S = 600.0
+# Lists of up to 200 tickets that somebody is about to settle at once.
+MOST_FROZEN = 50
 # Names change when somebody signs in for the first time.
 NAMES_KEPT_S = 5.0
 
@@ -80,6 +82,7 @@ class ConsoleDesk:
         self.records = Records(settings, topics)
         self.presses = Presses(settings, self.notes, on_news=self.news.announce, sender=sender)
         self.jobs = Jobs()
+        self.frozen: Kept[object] = Kept(MOST_FROZEN)
         self._names: dict[str, str] = {}
         self._names_until = 0.0
         self._tasks: list[asyncio.Task[None]] = []

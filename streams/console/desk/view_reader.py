@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from ticketgate.streams.config.usage import CommandError
 from ticketgate.streams.operations.review.following import FollowState
 from ticketgate.streams.operations.review.view import View
 
@@ -67,7 +68,7 @@ class ViewReader:
                 self._view = View(self._path, about=state.about, claim_ttl_ms=self._ttl_ms)
                 self._generation = state.generation
             return question(self._view)
-        except sqlite3.DatabaseError as err:
+        except (sqlite3.DatabaseError, CommandError) as err:
             self._let_go()
             raise ViewNotThere from err
 

@@ -14,8 +14,12 @@ from aiohttp import web
 from ticketgate.agents.settling.console_keys import ConsoleRole
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.console.desk.console_desk import DESK, opened
+from ticketgate.streams.console.pages.bulk import freeze, press_bulk, show_bulk
+from ticketgate.streams.console.pages.cases import show_case, show_timeline
+from ticketgate.streams.console.pages.dead_letters import send_letters, show_letters
 from ticketgate.streams.console.pages.listing import show_list
 from ticketgate.streams.console.pages.news import tell_news
+from ticketgate.streams.console.pages.open_effects import settle_effect, show_effects
 from ticketgate.streams.console.pages.settling import defer, press, show_presses, take_back
 from ticketgate.streams.console.pages.tickets import keep_looking, show_accepting, show_ticket
 from ticketgate.streams.console.routes import Handler, Route
@@ -50,6 +54,16 @@ ROUTES = (
     ),
     _settles("/ticket/{key}/settle", press),
     _settles("/ticket/{key}/defer", defer),
+    _reads("/case/{key}", show_case),
+    _reads("/case/{key}/timeline", show_timeline, is_quiet=True),
+    _reads("/dead-letters", show_letters),
+    _reads("/dead-letters/list", show_letters, is_quiet=True),
+    _settles("/dead-letters/send", send_letters),
+    _reads("/effects", show_effects),
+    _settles("/effects/settle", settle_effect),
+    _settles("/bulk", freeze),
+    _reads("/bulk/{id}", show_bulk),
+    _settles("/bulk/{id}/press", press_bulk),
     _reads("/presses", show_presses),
     _reads("/presses/strip", show_presses, is_quiet=True),
     _settles("/presses/{batch}/take-back", take_back),

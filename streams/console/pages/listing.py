@@ -35,7 +35,8 @@ class Found:
     numbers: dict[str, int]
     facets: Sequence[tuple[str, str, int]]
     newest: int
-    has_more: bool
+    next_after: int | None
+    is_full: bool
 
 
 @page
@@ -57,22 +58,24 @@ async def show_list(request: web.Request, desk: ConsoleDesk, user: User) -> web.
 def _found(view: View, listed: Filter, after: int, now: int, without: set[str]) -> Found:
     wanted = listed.wanted(now)
     rows: list[Case] = []
-    read, start, has_more = 0, after, True
-    while len(rows) < PAGE_ROWS and read < MOST_READ and has_more:
-        part = view.page(wanted, now_ms=now, after=start, most=PAGE_ROWS)
-        has_more = len(part) == PAGE_ROWS
-        read += len(part)
-        start = part[-1].id if part else start
-        fitting = [each for each in part if each.place not in without]
-        if len(rows) + len(fitting) > PAGE_ROWS:
-            has_more = True
-        rows += fitting[: PAGE_ROWS - len(rows)]
+    read, following = 0, after
+    while True:
+        part = view.page_from(wanted, now_ms=now, after=following, most=PAGE_ROWS)
+        rows += [each for each in part.rows if each.place not in without]
+        read += len(part.rows)
+        more = part.next_after
+        if more is None or not part.is_full or len(rows) >= PAGE_ROWS or read >= MOST_READ:
+            break
+        following = more
+    if len(rows) > PAGE_ROWS:
+        rows = rows[:PAGE_ROWS]
+        more = rows[-1].id
     facets: list[tuple[str, str, int]] = []
     if listed.state is State.WAITING and listed.kind in (Kind.DECISION, Kind.CASE):
         for name, most in FACETS:
             facets += [(name, value, rows) for value, rows in view.commonest(listed.kind, name, most=most)]
     numbers = view.numbers(now_ms=now)
-    return Found(rows, view.count(wanted, now_ms=now), numbers, facets, view.newest_id(), has_more)
+    return Found(rows, view.count(wanted, now_ms=now), numbers, facets, view.newest_id(), more, part.is_full)
 
 
 def _shown(
@@ -108,9 +111,10 @@ def _shown(
         ),
         newest=found.newest,
         after=after,
-        next_url=list_url(listed, after=found.rows[-1].id, deferred=shows_deferred)
-        if found.has_more and found.rows
-        else None,
+        next_url=None
+        if found.next_after is None
+        else list_url(listed, after=found.next_after, deferred=shows_deferred),
+        is_full=found.is_full,
         hidden=0 if shows_deferred or listed.state not in FILTERED else desk.notes.count_deferred(now_ms=now),
         shows_deferred=shows_deferred,
     )

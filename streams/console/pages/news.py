@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 
 import orjson
 from aiohttp import web
@@ -21,6 +22,8 @@ from ticketgate.streams.operations.review.view import View
 BEAT_S = 15.0
 # News come in bursts; a page need not know of each.
 PAUSE_S = 0.3
+# By which a closed page is noticed: nothing tells a handler.
+LOOK_EVERY_S = 0.25
 MOST_TOLD = 100
 MOST_ROWS = 60
 
@@ -37,25 +40,32 @@ async def tell_news(request: web.Request, desk: ConsoleDesk, user: User) -> web.
     response.enable_compression(web.ContentCoding.identity)
     await response.prepare(request)
     with contextlib.suppress(ConnectionResetError):
-        await _go_on(desk, response, listed, int(since) if since.isdecimal() else None, places)
+        number = int(since) if since.isdecimal() else None
+        await _go_on(request, response, desk, lambda: _about(desk, listed, number, places))
     return response
 
 
 async def _go_on(
-    desk: ConsoleDesk, response: web.StreamResponse, listed: Filter, since: int | None, places: list[str]
+    request: web.Request,
+    response: web.StreamResponse,
+    desk: ConsoleDesk,
+    about: Callable[[], Awaitable[dict[str, object]]],
 ) -> None:
-    """Until the page is closed, which the next thing said to it tells."""
-    seen, told = -1, b""
-    while True:
-        revision = await desk.news.wait(seen, BEAT_S)
+    """Until the page is closed. Who goes from page to page quickly must not have the streams of those before left over,
+    for a session has few."""
+    seen, told, quiet_s = -1, b"", 0.0
+    while request.transport is not None and not request.transport.is_closing():
+        revision = await desk.news.wait(seen, LOOK_EVERY_S)
+        quiet_s += LOOK_EVERY_S
         if revision == seen:
-            await response.write(b": still here\n\n")
+            if quiet_s >= BEAT_S:
+                await response.write(b": still here\n\n")
+                quiet_s = 0.0
             continue
         seen = revision
-        about = await _about(desk, listed, since, places)
-        if (message := orjson.dumps(about)) != told:
+        if (message := orjson.dumps(await about())) != told:
             await response.write(b"event: news\ndata: " + message + b"\n\n")
-            told = message
+            told, quiet_s = message, 0.0
         await asyncio.sleep(PAUSE_S)
 
 

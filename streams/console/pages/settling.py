@@ -7,12 +7,10 @@ nothing is noted, and the page says what is different now.
 from __future__ import annotations
 
 import re
-import uuid
 
 from aiohttp import web
 from multidict import MultiMapping
 from ticketgate.agents.policy import Policy
-from ticketgate.agents.settling.console_keys import ConsoleRole
 from ticketgate.codecs.records.settlement import Action, effects_digest
 from ticketgate.streams.console.caller import User
 from ticketgate.streams.console.desk.console_desk import ConsoleDesk, now_ms
@@ -41,14 +39,14 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 async def press(request: web.Request, desk: ConsoleDesk, user: User) -> web.StreamResponse:
     """Settle a ticket: noted, and the next one opens."""
     form, case = await request.post(), await case_in(request, desk)
-    listed = read_filter(URL(f"/?{_text(form, 'query')}").query)
-    press_id = _text(form, "id")
+    listed = read_filter(URL(f"/?{form_text(form, 'query')}").query)
+    press_id = form_text(form, "id")
     if UUID.fullmatch(press_id) is None:
         raise PageRefusal(400, say("refused.form"), next_step=say("refused.form_next"))
-    action = _action(_text(form, "action"))
+    action = _action(form_text(form, "action"))
     if desk.notes.press(press_id) is None:
         _require_waiting(case)
-        if (case.place, case.sha256) != (_text(form, "place"), _text(form, "sha256")):
+        if (case.place, case.sha256) != (form_text(form, "place"), form_text(form, "sha256")):
             raise PageRefusal(409, say("refused.other_record"), next_step=say("refused.look_again"))
         lying = await desk.records.lying(case)
         pressed = await _pressed(desk, lying, action, form, press_id)
@@ -62,7 +60,7 @@ async def press(request: web.Request, desk: ConsoleDesk, user: User) -> web.Stre
 async def _pressed(
     desk: ConsoleDesk, lying: Lying, action: Action, form: MultiMapping[object], press_id: str
 ) -> Pressed:
-    why = _text(form, "why").strip()
+    why = form_text(form, "why").strip()
     if len(why) > MOST_WHY:
         raise PageRefusal(400, say("refused.why", most=MOST_WHY), next_step=say("refused.form_next"))
     if action is not Action.ACCEPT:
@@ -74,7 +72,10 @@ async def _pressed(
     found = await desk.records.preview(lying, labels, policy)
     if found.reasons:
         raise PageRefusal(409, say("refused.not_accepted"), next_step="; ".join(found.reasons))
-    if (policy.hash, effects_digest(found.effects)) != (_text(form, "policy"), _text(form, "effects")):
+    if (policy.hash, effects_digest(found.effects)) != (
+        form_text(form, "policy"),
+        form_text(form, "effects"),
+    ):
         raise PageRefusal(409, say("refused.other_effects"), next_step=say("refused.look_again"))
     return Pressed(
         id=press_id,
@@ -126,15 +127,15 @@ def _presses(request: web.Request, desk: ConsoleDesk, user: User) -> web.StreamR
 async def defer(request: web.Request, desk: ConsoleDesk, user: User) -> web.StreamResponse:
     """Note that a ticket is to be looked at later, or that it is no longer."""
     form, case = await request.post(), await case_in(request, desk)
-    listed = read_filter(URL(f"/?{_text(form, 'query')}").query)
-    if _text(form, "hours") == "0":
+    listed = read_filter(URL(f"/?{form_text(form, 'query')}").query)
+    if form_text(form, "hours") == "0":
         desk.notes.take_up(case.place)
         raise web.HTTPSeeOther(ticket_url(case, listed))
-    hours = DEFER_HOURS.get(_text(form, "hours"))
+    hours = DEFER_HOURS.get(form_text(form, "hours"))
     if hours is None:
         raise PageRefusal(400, say("refused.form"), next_step=say("refused.form_next"))
     _require_waiting(case)
-    why = _text(form, "why").strip()[:MOST_WHY]
+    why = form_text(form, "why").strip()[:MOST_WHY]
     until_ms = min(now_ms() + hours * 3_600_000, case.expires_ms)
     desk.notes.defer(Deferred(case.place, user.subject, why, until_ms))
     desk.notes.look_away(case.place, user.subject)
@@ -156,14 +157,7 @@ def _action(text: str) -> Action:
         raise PageRefusal(400, say("refused.form"), next_step=say("refused.form_next")) from err
 
 
-def _text(form: MultiMapping[object], name: str) -> str:
+def form_text(form: MultiMapping[object], name: str) -> str:
+    """A field of a form; empty where it is not there, or is a file."""
     found = form.get(name, "")
     return found if isinstance(found, str) else ""
-
-
-def new_id() -> str:
-    """Of a press that is about to be shown."""
-    return str(uuid.uuid4())
-
-
-MAY_PRESS = ConsoleRole.SETTLE

@@ -103,6 +103,12 @@ def fields_of(
     return tuple(found)
 
 
+def choices_of(policy: Policy, chosen: Collection[str]) -> tuple[Field, ...]:
+    """The questions that may be answered for several tickets at once: those that no fact answers."""
+    labels = frozenset(chosen)
+    return tuple(_field(name, question, labels, labels) for name, question in policy.questions.items())
+
+
 def _fact(name: str, policy: Policy, ticket: Ticket) -> Field:
     mapped = policy.mapped[name]
     fact = read_fact(name, mapped, ticket.attributes)
@@ -128,8 +134,8 @@ def _field(name: str, question: Question, chosen: frozenset[str], model: frozens
 
 
 def labels_in(form: MultiMapping[str], policy: Policy) -> frozenset[str] | None:
-    """The labels that a form chose; None where it has none of a form's fields. What is typed may be a name alone."""
-    if not any(name.startswith(PREFIX) or name == "chosen" for name in form):
+    """The labels that a form chose; None where it does not say `chosen`. What is typed may be a name alone."""
+    if form.get("chosen") != "1":
         return None
     found: set[str] = set()
     for name in policy.questions:

@@ -57,7 +57,8 @@ class Facet:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPage:
     """The list. given: what narrows it, each with the address without it. newest: the last row's number when it was
-    made, behind which all is news. next_url: of the next page, or None."""
+    made, behind which all is news. next_url: of the next page, or None. is_full: False where
+    looking ended before the page was full."""
 
     filter: Filter
     rows: tuple[Row, ...]
@@ -69,6 +70,7 @@ class ListPage:
     newest: int
     after: int
     next_url: str | None
+    is_full: bool
     hidden: int
     shows_deferred: bool
 

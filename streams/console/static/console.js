@@ -74,6 +74,12 @@
     }
     source = new EventSource("/news?" + query);
     source.addEventListener("news", (event) => onNews(JSON.parse(event.data)));
+    source.addEventListener("error", () => {
+      if (source && source.readyState === EventSource.CLOSED) {
+        listenNoMore();
+        setTimeout(() => document.hidden || listen(), 5000);
+      }
+    });
   };
   const listenNoMore = () => {
     if (source) source.close();

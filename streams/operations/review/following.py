@@ -19,6 +19,7 @@ from aiokafka import TopicPartition
 from ticketgate.store.conditions import ConditionFailed
 from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.config.settings import Settings
+from ticketgate.streams.config.usage import CommandError
 from ticketgate.streams.kafka.broker import Unreachable
 from ticketgate.streams.kafka.reading.scanning import Scanner, open_scanner
 from ticketgate.streams.operations.review.feeding import (
@@ -27,6 +28,7 @@ from ticketgate.streams.operations.review.feeding import (
     forget_the_old,
     open_fitting,
 )
+from ticketgate.streams.operations.review.tables import ViewReplaced, is_broken, take_away
 from ticketgate.streams.operations.review.view import View
 
 log = logging.getLogger(__name__)
@@ -91,11 +93,15 @@ class Following:
                 async with open_scanner(self._settings) as scanner:
                     await self._follow_one(scanner)
                 continue
-            except (Unreachable, ConditionFailed, SettingsError) as err:
+            except ViewReplaced:
+                continue  # by a command, or by another of us: opened again
+            except (Unreachable, ConditionFailed, SettingsError, CommandError) as err:
                 self._tell(fault=str(err), is_current=False)
             except sqlite3.DatabaseError as err:
                 self._tell(fault=f"{self._path}: {err}", is_current=False)
-                self._set_aside()
+                if is_broken(err):
+                    # It holds nothing that the topics have not.
+                    take_away(self._path)
             except OSError as err:
                 self._tell(fault=f"{self._path}: cannot be written ({err.strerror})", is_current=False)
             except Exception as err:
@@ -129,11 +135,6 @@ class Following:
     def _progress(self, _what: str, done: int, total: int) -> None:
         if not self.state.is_current:
             self._tell(done=done, total=total, fault=None)
-
-    def _set_aside(self) -> None:
-        """A file that SQLite cannot use is of no use to anybody: it holds nothing that the topics have not."""
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
     async def _pause(self, seconds: float) -> None:
         await asyncio.to_thread(self._stop.wait, seconds)

@@ -92,11 +92,23 @@ class View(ViewWriter):
 
     def newest_id(self) -> int:
         """Of the row that came last; 0 where there is none."""
+        self._check()
         (found,) = self._db.execute("SELECT max(id) FROM cases").fetchone()
         return int(found or 0)
 
+    def at(self, places: Sequence[str], *, now_ms: int) -> list[Case]:
+        """The rows that lie at some places, the oldest first."""
+        self._check()
+        marks = ", ".join("?" * len(places))
+        rows = self._db.execute(
+            f"SELECT * FROM cases WHERE place IN ({marks}) ORDER BY id",  # noqa: S608 - marks alone
+            list(places),
+        )
+        return [self._case(row, now_ms) for row in rows]
+
     def gone(self, places: Sequence[str]) -> list[str]:
         """Those of some places whose rows wait no longer."""
+        self._check()
         marks = ", ".join("?" * len(places))
         rows = self._db.execute(
             f"SELECT place FROM cases WHERE place IN ({marks}) AND state != 'waiting'",  # noqa: S608 - marks alone
@@ -106,6 +118,7 @@ class View(ViewWriter):
 
     def derived(self, key: str) -> list[Case]:
         """The rows of keys that are derived from a ticket's, such as collisions with it, the oldest first."""
+        self._check()
         rows = self._db.execute(
             "SELECT * FROM cases WHERE key > ? AND key < ? ORDER BY id", [f"{key}:", f"{key};"]
         )
@@ -113,6 +126,7 @@ class View(ViewWriter):
 
     def newest(self, kind: Kind, name: str, value: str, *, now_ms: int, most: int) -> list[Case]:
         """The newest that wait of a kind and have something, such as a tenant."""
+        self._check()
         rows = self._db.execute(
             "SELECT cases.* FROM tags JOIN cases USING(id) WHERE tag = ? ORDER BY tags.id DESC LIMIT ?",
             [tag_of(kind, name, value), most],
@@ -121,6 +135,7 @@ class View(ViewWriter):
 
     def commonest(self, kind: Kind, name: str, *, most: int) -> list[tuple[str, int]]:
         """What most of a kind have that wait, and how many: its rules, labels or stages, of which there are few."""
+        self._check()
         first = tag_of(kind, name, "")
         rows = self._db.execute(
             "SELECT tag, rows FROM counts WHERE tag >= ? AND tag < ? AND rows > 0 ORDER BY rows DESC, tag LIMIT ?",
