@@ -48,7 +48,9 @@ async def show_list(request: web.Request, desk: ConsoleDesk, user: User) -> web.
     now = now_ms()
     deferred_places = set() if shows_deferred else desk.notes.deferred_places(now_ms=now)
     found = await desk.view.ask(lambda view: _found(view, listed, after, now, deferred_places))
-    shown = _shown(desk, found, listed, after=after, now=now, shows_deferred=shows_deferred)
+    shown = _shown(
+        desk, found, listed, after=after, now=now, shows_deferred=shows_deferred, subject=user.subject
+    )
     texts = [each.key for each in found.rows if each.says]
     if texts:
         desk.log_texts(user.subject, "list", texts)
@@ -79,7 +81,14 @@ def _found(view: View, listed: Filter, after: int, now: int, without: set[str]) 
 
 
 def _shown(
-    desk: ConsoleDesk, found: Found, listed: Filter, *, after: int, now: int, shows_deferred: bool
+    desk: ConsoleDesk,
+    found: Found,
+    listed: Filter,
+    *,
+    after: int,
+    now: int,
+    shows_deferred: bool,
+    subject: str,
 ) -> ListPage:
     places = [each.place for each in found.rows]
     presses, lookers = desk.notes.opened(places), desk.notes.lookers(places, now_ms=now)
@@ -96,7 +105,7 @@ def _shown(
                 now_ms=now,
                 press=presses.get(each.place),
                 deferred=deferred.get(each.place),
-                lookers=[desk.name_of(by) for by in lookers.get(each.place, [])],
+                lookers=[desk.name_of(by) for by in lookers.get(each.place, []) if by != subject],
             )
             for each in found.rows
         ),
