@@ -134,7 +134,7 @@ def _sweeping(people: People, sessions: Sessions) -> Callable[[web.Application],
     async def sweep() -> None:
         while True:
             await asyncio.sleep(SWEEP_S)
-            await asyncio.to_thread(people.refresh)
+            await people.look()
             sessions.sweep()
 
     async def context(application: web.Application) -> AsyncIterator[None]:

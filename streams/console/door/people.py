@@ -28,7 +28,7 @@ from ticketgate.agents.settling.console_keys import (
 )
 from ticketgate.codecs.files.fault import FileFault
 from ticketgate.codecs.files.json_text import read_json
-from ticketgate.codecs.files.reading import MAX_WRITTEN_BYTES, read_file
+from ticketgate.codecs.files.watched import Files, FilesWatch
 from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.console.door.tokens import is_hash
@@ -69,14 +69,15 @@ class Entry:
         }
 
 
-def read_entries(path: Path) -> dict[str, Entry]:
-    """The file's entries by name. Raises `SettingsError`."""
+def read_entries(path: Path, *, files: Files | None = None) -> dict[str, Entry]:
+    """The file's entries by name. Raises `SettingsError`.
+
+    files: filled with what was read, for who wants to see whether it changes.
+    """
+    files = Files() if files is None else files
     try:
-        content = read_file(
-            path,
-            kind="users' file",
-            remedy="make one by `ticketgate console user add NAME --role settle`",
-            max_bytes=MAX_WRITTEN_BYTES,
+        content = files.read(
+            path, "users' file", remedy="make one by `ticketgate console user add NAME --role settle`"
         )
         document = read_json(content, source=str(path), remedy=REMEDY)
     except FileFault as err:
@@ -114,10 +115,12 @@ class People:
     def __init__(self, settings: Settings, *, only: tuple[str, str] | None = None) -> None:
         """Reads the files. only: name and hash of the token. Raises `SettingsError` and `ConsoleKeysError`."""
         self._settings, self._only = settings, only
-        self._seen = self._stamps()
-        self._people = self._read()
+        self._people = self._read(Files())
         self.fault: str | None = None
         """Why the files as they are now are not used; None if they are."""
+        self._watch = FilesWatch(
+            self._read_again, fault=SettingsError, take_over=self._take_over, keep_old=self._keep_old
+        )
 
     def get(self, name: str) -> Person | None:
         """The person of that name."""
@@ -126,26 +129,31 @@ class People:
     def __len__(self) -> int:
         return len(self._people)
 
-    def refresh(self) -> None:
-        """Read the files again if they changed."""
-        stamps = self._stamps()
-        if stamps == self._seen:
-            return
-        self._seen = stamps
-        try:
-            self._people = self._read()
-        except (SettingsError, ConsoleKeysError) as err:
-            self.fault = str(err)
-            log.error("users and keys stay as they were: %s", err)
-        else:
-            self.fault = None
-            log.info("users and keys were read again: %d people", len(self._people))
+    async def look(self) -> None:
+        """Read the files again if they changed, those that the keys name too."""
+        await self._watch.look()
 
-    def _read(self) -> dict[str, Person]:
+    async def _take_over(self, people: dict[str, Person]) -> None:
+        was, self._people = self._people, people
+        was_broken, self.fault = self.fault is not None, None
+        if was_broken or was != people:
+            log.info("users and keys were read again: %d people", len(people))
+
+    def _keep_old(self, err: SettingsError) -> None:
+        self.fault = str(err)
+        log.error("users and keys stay as they were: %s", err)
+
+    def _read_again(self, files: Files) -> dict[str, Person]:
+        try:
+            return self._read(files)
+        except ConsoleKeysError as err:
+            raise SettingsError(f"TICKETGATE_CONSOLE_KEYS: {err.where}", err.what, err.remedy) from err
+
+    def _read(self, files: Files) -> dict[str, Person]:
         settings = self._settings
         if settings.console_keys is None:
             raise SettingsError("TICKETGATE_CONSOLE_KEYS", "not set", "name the file of the consoles' keys")
-        keys = load_console_keys(settings.console_keys)
+        keys = load_console_keys(settings.console_keys, files=files)
         own = settings.console_key
         if self._only is not None:
             name, token = self._only
@@ -159,7 +167,7 @@ class People:
         if settings.console_users is None:
             raise SettingsError(SETTING, "not set", "name the file of who may come in")
         found: dict[str, Person] = {}
-        for name, entry in read_entries(settings.console_users).items():
+        for name, entry in read_entries(settings.console_users, files=files).items():
             where = f"{SETTING}: {settings.console_users}: {name}"
             key = _key(keys, entry.key or own, "TICKETGATE_CONSOLE_KEY" if entry.key is None else where)
             if not _bears(key, entry.role):
@@ -170,13 +178,6 @@ class People:
                 )
             found[name] = Person(name=name, role=entry.role, token=entry.token, key=key)
         return found
-
-    def _stamps(self) -> tuple[object, ...]:
-        return tuple(
-            _stamp(path)
-            for path in (self._settings.console_users, self._settings.console_keys)
-            if path is not None
-        )
 
 
 def _bears(key: ConsoleKey, role: ConsoleRole) -> bool:
@@ -216,11 +217,3 @@ def _entry(path: Path, name: str, given: Any) -> Entry:
     if key is not None and not isinstance(key, str):
         raise SettingsError(where, "key is no text", "name a key of TICKETGATE_CONSOLE_KEYS")
     return Entry(role=ConsoleRole(role), token=token, key=key)
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
