@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ticketgate.streams.config.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
@@ -81,6 +82,34 @@ def test_what_people_decide_is_taken_where_there_are_keys_and_else_nobody_is_ask
     assert all(each["read_only"] for each in mounts.values())
     assert settler["depends_on"] == worker["depends_on"]
     assert {name: settler["environment"][name] for name in worker["environment"]} == worker["environment"]
+
+
+def test_the_console_asks_who_comes_in_and_keeps_what_it_alone_knows() -> None:
+    console, settler = SERVICES["console"], SERVICES["settler"]
+    environment = console["environment"]
+    # The person who starts it names the key.
+    given = {name: re.sub(r"^\$\{\w+:-(.+)\}$", r"\1", str(value)) for name, value in environment.items()}
+
+    settings = load_settings(environment=given).settings
+
+    assert console["command"] == ["console"]
+    assert console["profiles"] == ["console"]
+    assert console["ports"] == [f"127.0.0.1:{settings.console_port}:{settings.console_port}"]
+    assert f":{settings.console_port}/healthz" in console["healthcheck"]["test"][-1]
+    # Beyond the container's loopback it does not start without people.
+    assert settings.console_bind == "0.0.0.0"  # noqa: S104 - of the container
+    mounts = {each["target"]: each for each in console["volumes"] if isinstance(each, dict)}
+    for path in (settings.console_users, settings.console_keys, settings.policy):
+        assert path is not None
+        assert {str(path), str(path.parent)} & set(mounts), path
+    assert all(each["read_only"] for each in mounts.values())
+    assert environment["TICKETGATE_CONSOLE_KEYS"] == settler["environment"]["TICKETGATE_CONSOLE_KEYS"]
+    assert mounts.items() >= {each["target"]: each for each in settler["volumes"]}.items()
+    (kept,) = [each for each in console["volumes"] if isinstance(each, str)]
+    volume, _, folder = kept.partition(":")
+    assert volume in yaml.safe_load(COMPOSE.read_text())["volumes"]
+    assert settings.review_view.parent == Path(folder)
+    assert re.search(rf"install -d -o 10001 .*{folder}$", DOCKERFILE.read_text(), flags=re.MULTILINE)
 
 
 def test_a_worker_starts_after_what_it_needs() -> None:
