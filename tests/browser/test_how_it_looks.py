@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ticketgate.streams.config.settings import load_settings
 
-from ..support.deployment import ticket
+from ..streams.cli.test_effects import leave_open
+from ..support.deployment import Sent, ticket
 from .conftest import NewPlace, Place, Seat, apart
 
 pytest.importorskip("playwright.sync_api", reason="pip install 'ticketgate[browser]'")
@@ -34,16 +36,22 @@ PAGES = {
     "list": "/",
     "ticket": "/ticket/T-1001",
     "presses": "/presses",
+    "case": "/case/T-1001",
+    "dead-letters": "/dead-letters",
+    "effects": "/effects",
     "nothing": "/nowhere",
 }
 
 
 @pytest.fixture(scope="module")
 def place(places: NewPlace) -> Place:
-    """Five tickets wait."""
+    """Five tickets wait, one record could not be read, and of one effect nothing is known."""
     place = places(list(TEXTS))
-    apart(place.desk.deployment.send, [ticket(name, text, tenant="acme") for name, text in TEXTS.items()])
+    deployment = place.desk.deployment
+    records = [ticket(name, text, tenant="acme") for name, text in TEXTS.items()]
+    apart(deployment.send, [*records, Sent(b"no JSON", key=b"T-1006")])
     apart(place.desk.reviews, len(TEXTS))
+    apart(leave_open, load_settings(environment=deployment.environment).settings, "acme/T-0990/pay")
     return place
 
 
@@ -65,7 +73,22 @@ def test_no_page_keeps_anybody_out_and_none_is_wider_than_its_window(
             seat.page.keyboard.press("a")
             seat.page.keyboard.press("1")
             expect(seat.page.locator("#press-accept")).to_be_enabled()
+        expect(seat.page.locator("[aria-busy=true]")).to_have_count(0, timeout=120_000)
+        if name in ("case", "effects"):
+            seat.page.locator("details summary").last.click()
         found[name] = looked_at(seat, folder / f"{name}-{width}-{theme}.png")
+    for action in ("accept", "reject"):
+        seat.open("/")
+        seat.page.locator("form#bulk input[name=all][value='1']").check()
+        seat.page.locator(f"form#bulk button[value={action}]").click()
+        expect(seat.page.locator("#bulk-list [role=status]")).to_have_count(0, timeout=120_000)
+        found[f"bulk-{action}"] = looked_at(seat, folder / f"bulk-{action}-{width}-{theme}.png")
+    seat.open("/dead-letters")
+    expect(seat.page.locator("[aria-busy=true]")).to_have_count(0, timeout=120_000)
+    seat.page.locator("#letters input[name=place]").check()
+    seat.page.locator("#letters button.main").click()
+    expect(seat.page.get_by_role("heading", level=1)).to_have_text("Send again?")
+    found["send-again"] = looked_at(seat, folder / f"send-again-{width}-{theme}.png")
     seat.open("/")
     seat.page.keyboard.press("?")
     expect(seat.page.locator("#help")).to_be_visible()
