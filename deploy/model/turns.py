@@ -1,4 +1,4 @@
-"""Tickets of one turn and its opposite: turns.toml put together by chance, in sets that share their surroundings."""
+"""Tickets of one turn and its opposite: turns.toml and its like put together, in sets that share surroundings."""
 
 import random
 import tomllib
@@ -24,11 +24,13 @@ def turns(count: int, chance: random.Random, *, file: str = "turns.toml") -> Ite
     """`count` sets of four tickets, half of them true, of the kinds in `file`."""
     given = tomllib.loads((HERE / "turns.toml").read_text())
     kinds = tomllib.loads((HERE / file).read_text())["turns"]
-    weights = [len(kind["yes"]) + 2 * len(kind.get("say", ())) + 4 for kind in kinds]
+    weights = [len(kind["yes"]) + 2 * len(kind.get("say", kind.get("about", ()))) + 4 for kind in kinds]
     for _ in range(count):
         (kind,) = chance.choices(kinds, weights)
         question, around = chance.choice(kind["q"]), _around(given, chance)
-        if kind.get("say") and chance.random() < 0.55:
+        if kind.get("about"):
+            pairs = [_about(kind, chance) for _ in range(2)]
+        elif kind.get("say") and chance.random() < 0.55:
             pairs = [_said(chance.choice(kind["say"]), given, chance) for _ in range(2)]
         else:
             places = chance.sample(range(len(kind["yes"])), 2)
@@ -40,8 +42,12 @@ def turns(count: int, chance: random.Random, *, file: str = "turns.toml") -> Ite
 
 
 def turn_rows(count: int, chance: random.Random) -> list[Row]:
-    """Four rows a set, of `count` sets of turns.toml and two thirds as many of phrases.toml."""
-    sets = [*turns(count, chance), *turns(count * 2 // 3, chance, file="phrases.toml")]
+    """Four rows a set: `count` sets of turns.toml, two thirds as many of phrases.toml, an eighth of taken_back.toml."""
+    sets = [
+        *turns(count, chance),
+        *turns(count * 2 // 3, chance, file="phrases.toml"),
+        *turns(count // 8, chance, file="taken_back.toml"),
+    ]
     return [Row(text, each.question, label, each.group) for each in sets for text, label in each.states]
 
 
@@ -60,6 +66,16 @@ def _said(clauses: tuple[str, str], given: dict, chance: random.Random) -> tuple
     if way < 0.88:
         return _sentence(yes, chance), _put(frame, yes)
     return _put(frame, no), _put(chance.choice(given["keep"]), no)
+
+
+def _about(kind: dict, chance: random.Random) -> tuple[str, str]:
+    """One thing that happened, with a word that answers the question, before it or after it, and the contrary word."""
+    about, first = chance.choice(kind["about"]), chance.random() < 0.25
+    yes, no = (
+        " ".join((word, about) if first else (about, word)).strip()
+        for word in [chance.choice(kind[side]) for side in ("yes", "no")]
+    )
+    return yes, no
 
 
 def _put(frame: str, clause: str) -> str:
