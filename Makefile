@@ -15,8 +15,8 @@ PACKAGES := codecs store agents streams
 # How long `make fuzz` lets the fuzzer loose on each reader, and on which; all if none is named.
 FUZZ_SECONDS ?= 600
 FUZZ ?=
-# Test processes at once; 0 runs all in one.
-JOBS ?= 2
+# Test processes at once; 0 runs all in one. Most of the time goes by in waiting, so one more than a small machine has cores.
+JOBS ?= 3
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -28,7 +28,7 @@ help:
 	@echo 'make demo-kill    the same with two workers, one of which is killed in the middle; counts what is lost or doubled'
 	@echo 'make demo-funnel  propose sample payments to the funnel, beside an example bank; shows what came of each'
 	@echo 'make demo-review  settle on the pages of the console what sample tickets leave for a person, by a script'
-	@echo 'make test         lint, types, and all tests on real parts (under 15 minutes)'
+	@echo 'make test         lint, types, and all tests on real parts (half an hour on two cores)'
 	@echo 'make lint|types|unit   the parts of make test; JOBS=$(JOBS) test processes at once'
 	@echo 'make chaos        the long tests: storms of faults on real brokers, 10,000 interleavings, 50,000 examples'
 	@echo 'make test-browser the console in Chromium: every page, settling each way, kills; and how long the server took'

@@ -144,7 +144,7 @@ def test_a_bad_line_on_standard_input_says_how_many_went_before(tickets: str) ->
 
     assert ran.code == 2
     assert ran.err.startswith("ticketgate: standard input:2: neither a ticket nor an envelope")
-    assert ran.err.endswith("; sent before it: 1 record\n")
+    assert ran.err.endswith("; sent before it: 1 record; go on with --from-line 2\n")
     assert [each["key"] for each in process("consume", tickets).lines] == ["T-1"]
 
 
