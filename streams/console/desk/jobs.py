@@ -27,7 +27,10 @@ KEPT_S = 600.0
 
 @dataclass(slots=True)
 class Job:
-    """One piece of work. result: once it is done. fault: why it failed, for people. done, total: how far it is."""
+    """One piece of work. result: once it is done. fault: why it failed, for people. done, total: how far it is.
+
+    is_told: who waits for it knows how it ended.
+    """
 
     what: str
     done: int = 0
@@ -35,6 +38,7 @@ class Job:
     result: Any = None
     fault: str | None = None
     is_over: bool = False
+    is_told: bool = False
     ended_s: float = 0.0
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -60,9 +64,12 @@ class Jobs:
         return self._jobs.get(name)
 
     def begin(self, *name: str, work: Work, anew: bool = False) -> Job:
-        """Begin it, unless it is there. name: what it is, and whose."""
+        """Begin it, unless it is there. name: what it is, and whose. anew: though it is there, if it was told.
+
+        What nobody was told of is not begun again: a page that is loaded anew while it reads would never be told.
+        """
         found = self.find(*name)
-        if found is not None and not (anew and found.is_over):
+        if found is not None and not (anew and found.is_told):
             return found
         job = self._jobs[name] = Job(name[0])
         task = asyncio.create_task(self._run(job, work), name=f"console {name[0]}")
@@ -71,12 +78,13 @@ class Jobs:
         return job
 
     async def wait(self, job: Job, seconds: float) -> Job:
-        """Give it a moment: most are done in less than a page takes to be asked for again."""
+        """Give it a moment: most are done in less than a page takes to be asked for again. Then tell of it."""
         try:
             async with asyncio.timeout(seconds):
                 await job.ended.wait()
         except TimeoutError:
             pass  # it goes on
+        job.is_told = job.is_over
         return job
 
     async def close(self) -> None:

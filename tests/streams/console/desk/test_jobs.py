@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from ticketgate.streams.console.desk.jobs import Job, Jobs
 
 
@@ -26,7 +25,6 @@ async def ask(jobs: Jobs, reading: Reading, seconds: float) -> Job:
     return await jobs.wait(jobs.begin("letters", "anna", work=reading, anew=True), seconds)
 
 
-@pytest.mark.xfail(strict=True, reason="each whole page begins the reading anew, told of the last or not")
 async def test_a_page_that_is_loaded_again_and_again_is_told_what_was_read() -> None:
     jobs, reading = Jobs(), Reading()
     waited_for = await ask(jobs, reading, 0)

@@ -91,7 +91,6 @@ async def test_a_person_settles_on_a_page_and_sees_what_became_of_it(console: Co
     assert (decision["ticket_id"], decision["selected"]) == ("A", list(RIGHT))
 
 
-@pytest.mark.chaos  # its page of dead letters was once still reading after 90 s
 async def test_the_whole_case_dead_letters_and_open_effects_are_shown(console: Console) -> None:
     await console.until("/", lambda page: "3 waiting" in page.text)
     csrf = await csrf_of(console.anna)
