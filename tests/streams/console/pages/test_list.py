@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
 from ....support.still_desk import StillDesk
 from .conftest import Come
 
@@ -62,7 +60,6 @@ async def test_an_empty_list_says_so_and_what_comes_next(still: StillDesk, come:
     assert "fits these filters" in (await anna.get("/?words=nothing")).text
 
 
-@pytest.mark.xfail(strict=True)
 async def test_of_an_empty_list_no_frame_is_drawn(still: StillDesk, come: Come) -> None:
     anna = await come()
 
