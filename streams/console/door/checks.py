@@ -1,6 +1,7 @@
 """What a request is refused for: where it is from, what it carries, who asks, and whether that was meant.
 
-Each raises PageRefusal, or the refusal of the web port's own limits.
+Each raises PageRefusal, or the refusal of the web port's own limits, or aiohttp's of what is too large; the guard tells
+all of them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def require_own(request: web.Request, origins: Origins) -> None:
 def require_form(request: web.Request) -> None:
     """A body, if there is one, that is a form and not too large."""
     if (request.content_length or 0) > MOST_BODY:
-        raise PageRefusal(413, f"What was sent is larger than {MOST_BODY // 1024} KiB.")
+        raise web.HTTPRequestEntityTooLarge(MOST_BODY)
     if not request.can_read_body:
         return
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
@@ -63,10 +64,11 @@ def require_role(request: web.Request, route: Route) -> None:
 
 
 async def require_meant(request: web.Request, session: Session) -> None:
-    """The session's token, as a field of the form or as a header."""
+    """The session's token, as a field of the form or as a header. The form is read either way: the page reads it."""
+    form = await form_of(request)
     given = request.headers.get(CSRF_HEADER)
     if given is None:
-        given = str((await form_of(request)).get(CSRF_FIELD, ""))
+        given = str(form.get(CSRF_FIELD, ""))
     if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), session.csrf.encode()):
         raise PageRefusal(
             403,
@@ -79,8 +81,6 @@ async def form_of(request: web.Request) -> MultiDictProxy[Any]:
     """The form's fields."""
     try:
         return await request.post()
-    except web.HTTPRequestEntityTooLarge:
-        raise PageRefusal(413, f"What was sent is larger than {MOST_BODY // 1024} KiB.") from None
     except ValueError as err:
         raise PageRefusal(400, f"The form cannot be read ({type(err).__name__}).") from None
 

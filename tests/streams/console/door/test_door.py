@@ -259,7 +259,6 @@ async def test_what_is_no_form_of_ours_is_refused_in_a_page(
         assert response.headers["X-Request-Id"] in text
 
 
-@pytest.mark.xfail(strict=True)
 async def test_a_form_that_cannot_be_read_is_refused_however_its_token_comes(opening: Opening) -> None:
     async def page(request: web.Request) -> web.StreamResponse:
         await request.post()
