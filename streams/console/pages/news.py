@@ -90,6 +90,6 @@ async def _about(
         "new": new,
         "is_more": new == MOST_TOLD,
         "gone": gone,
-        "pressed": sorted(desk.notes.opened(places)),
-        "presses": desk.news.revision,
+        # Presses have come further, or what is deferred: a page asks for its strip again.
+        "revision": desk.news.revision,
     }
