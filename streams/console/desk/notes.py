@@ -164,8 +164,12 @@ class Notes:
 
     def opened(self, places: Iterable[str]) -> dict[str, Press]:
         """As `open_of`, for those of many that have one."""
-        found = ((place, self.open_of(place)) for place in places)
-        return {place: press for place, press in found if press is not None}
+        rows = self._db.execute(
+            "SELECT * FROM presses WHERE stage IN (?, ?, ?) AND place IN (SELECT value FROM json_each(?))"
+            " ORDER BY pressed_ms",
+            [*OPEN, _json(places)],
+        )
+        return {row["place"]: _press(row) for row in rows}
 
     def at_stage(self, stage: PressStage) -> list[Press]:
         """All presses that are there, the oldest first."""
@@ -177,11 +181,10 @@ class Notes:
         rows = self._db.execute("SELECT * FROM presses WHERE batch = ? ORDER BY id", [batch])
         return [_press(row) for row in rows]
 
-    def last_by(self, person: str, *, since_ms: int, most: int) -> list[Press]:
+    def last_by(self, person: str, *, most: int) -> list[Press]:
         """A person's last presses, the newest first."""
         rows = self._db.execute(
-            "SELECT * FROM presses WHERE by = ? AND pressed_ms >= ? ORDER BY pressed_ms DESC, id LIMIT ?",
-            [person, since_ms, most],
+            "SELECT * FROM presses WHERE by = ? ORDER BY pressed_ms DESC, id LIMIT ?", [person, most]
         )
         return [_press(row) for row in rows]
 
@@ -220,11 +223,6 @@ class Notes:
         return {
             place for (place,) in self._db.execute("SELECT place FROM deferred WHERE until_ms > ?", [now_ms])
         }
-
-    def count_deferred(self, *, now_ms: int) -> int:
-        """How many are deferred now."""
-        (count,) = self._db.execute("SELECT count(*) FROM deferred WHERE until_ms > ?", [now_ms]).fetchone()
-        return int(count)
 
     def look_at(self, place: str, by: str, *, until_ms: int) -> None:
         """Note that somebody looks at a ticket."""

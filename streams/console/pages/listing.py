@@ -49,7 +49,14 @@ async def show_list(request: web.Request, desk: ConsoleDesk, user: User) -> web.
     deferred_places = set() if shows_deferred else desk.notes.deferred_places(now_ms=now)
     found = await desk.view.ask(lambda view: _found(view, listed, after, now, deferred_places))
     shown = _shown(
-        desk, found, listed, after=after, now=now, shows_deferred=shows_deferred, subject=user.subject
+        desk,
+        found,
+        listed,
+        after=after,
+        now=now,
+        hidden=len(deferred_places) if listed.state in FILTERED else 0,
+        shows_deferred=shows_deferred,
+        subject=user.subject,
     )
     texts = [each.key for each in found.rows if each.says]
     if texts:
@@ -87,6 +94,7 @@ def _shown(
     *,
     after: int,
     now: int,
+    hidden: int,
     shows_deferred: bool,
     subject: str,
 ) -> ListPage:
@@ -124,6 +132,6 @@ def _shown(
         if found.next_after is None
         else list_url(listed, after=found.next_after, deferred=shows_deferred),
         is_full=found.is_full,
-        hidden=0 if shows_deferred or listed.state not in FILTERED else desk.notes.count_deferred(now_ms=now),
+        hidden=hidden,
         shows_deferred=shows_deferred,
     )

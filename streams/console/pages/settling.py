@@ -109,7 +109,7 @@ async def show_presses(request: web.Request, desk: ConsoleDesk, user: User) -> w
 
 def _presses(request: web.Request, desk: ConsoleDesk, user: User) -> web.StreamResponse:
     now = now_ms()
-    found = desk.notes.last_by(user.subject, since_ms=0, most=MOST_PRESSES_SHOWN)
+    found = desk.notes.last_by(user.subject, most=MOST_PRESSES_SHOWN)
     shown = [(shown_batch(each, now_ms=now), each[0].pressed_ms) for each in batches(found)]
     if is_fragment(request):
         news = [each for each, pressed_ms in shown if is_news(each, pressed_ms, now)]
