@@ -190,7 +190,6 @@ def _page(request: web.Request, refusal: PageRefusal) -> web.Response:
         status=refusal.status,
         what=refusal.what,
         next_step=refusal.next_step,
-        status_code=refusal.status,
     )
     if refusal.retry_after_s is not None:
         response.headers["Retry-After"] = str(refusal.retry_after_s)

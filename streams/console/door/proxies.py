@@ -33,7 +33,6 @@ class Said:
     client: str
     name: str | None = None
     is_secure: bool = False
-    is_proxied: bool = False
 
 
 class Proxies:
@@ -63,7 +62,6 @@ class Proxies:
             client=_forwarded_for(request) or str(peer),
             name=named[0].strip() if named else None,
             is_secure=_last(request, "X-Forwarded-Proto") == "https",
-            is_proxied=True,
         )
 
     def _is_one(self, request: web.Request, peer: Address | None) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from ticketgate.codecs.records.ticket import read_ticket
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.values.strict import decode
-from ticketgate.streams.console.shown.foreign import Foreign, foreign
 from ticketgate.streams.console.shown.ticket_page import TicketText, text_of_parts, text_of_ticket
 
 # Fields that the page shows in words beside.
@@ -28,8 +27,3 @@ def document_parts(value: bytes, *, is_whole: bool) -> tuple[str, TicketText, Ti
         text_of_parts(fields, {}, is_whole=is_whole),
         None if read is None or isinstance(read, Malformed) else text_of_ticket(read, is_whole=is_whole),
     )
-
-
-def line(text: str, most: int = 200) -> Foreign:
-    """One line of foreign text."""
-    return foreign(" ".join(text.split()), most=most)

@@ -33,9 +33,7 @@ class Row:
     why: tuple[Foreign, ...]
     labels: tuple[str, ...]
     more_labels: int
-    stage: str
     tenant: str
-    state: str
     age: str
     ends: str
     is_pressing: bool
@@ -100,9 +98,7 @@ def row_of(
         why=tuple(foreign(each, most=160) for each in case.reasons[:2]),
         labels=case.labels[:SHOWN_LABELS],
         more_labels=max(0, len(case.labels) - SHOWN_LABELS),
-        stage=case.stage,
         tenant=case.tenant,
-        state=str(case.state),
         age=age(now_ms - case.at_ms),
         ends=age(left_ms) if settles else "",
         is_pressing=settles and left_ms < PRESSING_MS,

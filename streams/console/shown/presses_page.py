@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from ticketgate.streams.console.desk.notes import NOT_TAKEN, Press, PressStage
+from ticketgate.streams.console.desk.notes import NOT_TAKEN, OPEN, Press, PressStage
 from ticketgate.streams.console.shown.foreign import Foreign, foreign
 
 # Of one batch so many tickets are named.
@@ -18,7 +18,6 @@ MOST_NAMED = 3
 TOLD_FOR_MS = 8_000
 # What went wrong stays until its person has seen it for a while.
 FAULTS_FOR_MS = 120_000
-EFFECTIVE = ("accepted", "rejected", "returned")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,6 @@ def shown_batch(presses: Sequence[Press], *, now_ms: int, name: str = "") -> Sho
 
 # The one that a batch is called by: the least far.
 _ORDER = ("pressed", "sending", "sent", "accepted", "rejected", "returned", "taken_back")
-OPEN = ("pressed", "sending", "sent")
 
 
 def stage_of(press: Press) -> str:

@@ -109,7 +109,6 @@ class Judged:
     reasons: tuple[Foreign, ...]
     answers: tuple[Answer, ...]
     broken: tuple[Broken, ...]
-    selected: tuple[str, ...]
     policy: str
     is_other: bool
     model: str
@@ -156,7 +155,6 @@ def judged(record: DecisionRecord, policy: Policy | None) -> Judged:
         broken=tuple(
             Broken(each.rule, each.message, sentences.get(each.rule, "")) for each in record.violations
         ),
-        selected=record.selected,
         policy=f"{record.policy.name} {record.policy.version}",
         is_other=policy is not None and policy.hash != record.policy.hash,
         model=record.model.id,

@@ -1,4 +1,4 @@
-/* Keys, news, and the countdown of what can be taken back. Everything works without it, by links and buttons. */
+/* Keys, news, and what is told of presses. Everything works without it, by links and buttons. */
 "use strict";
 (() => {
   /* The only markup that a script of this page makes of text is what this server answered, by htmx. Templates escape
