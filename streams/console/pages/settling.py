@@ -17,7 +17,7 @@ from ticketgate.streams.console.desk.console_desk import ConsoleDesk, now_ms
 from ticketgate.streams.console.desk.notes import Deferred
 from ticketgate.streams.console.desk.presses import Pressed
 from ticketgate.streams.console.pages.finding import case_in, next_url
-from ticketgate.streams.console.pages.telling import is_fragment, page
+from ticketgate.streams.console.pages.telling import about_desk, is_fragment, page
 from ticketgate.streams.console.refusals import PageRefusal
 from ticketgate.streams.console.rendering import render
 from ticketgate.streams.console.shown.filters import read_filter
@@ -119,7 +119,7 @@ def _presses(request: web.Request, desk: ConsoleDesk, user: User) -> web.StreamR
         "presses.html",
         presses=shown,
         is_open=any(each.is_open for each, _ in shown),
-        desk={"state": desk.following.state},
+        desk=about_desk(request, desk),
     )
 
 
