@@ -13,7 +13,6 @@ from ....support.deciding import SUPPORT
 
 
 @pytest.mark.parametrize("half", ["name = ", SUPPORT.replace('version = "', 'version = "0')])
-@pytest.mark.xfail(strict=True)
 async def test_what_a_file_says_while_it_is_written_is_shown_to_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: str
 ) -> None:
