@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -141,18 +139,15 @@ def _file(settings: Settings) -> Path:
 @contextmanager
 def _changing(settings: Settings) -> Iterator[dict[str, Entry]]:
     """The entries, written back at the end. Two commands at once wait for one another."""
+    from ticketgate.codecs.files.kept import alone
     from ticketgate.streams.console.door.people import read_entries, write_entries
 
     path = _file(settings)
     try:
-        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with alone(path):
             entries = read_entries(path) if path.exists() else {}
             yield entries
             write_entries(path, entries)
-        finally:
-            os.close(lock)
     except OSError as err:
         raise CommandError(
             f"TICKETGATE_CONSOLE_USERS: {path} cannot be written ({err.strerror}); name another file"

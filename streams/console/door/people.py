@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from ticketgate.agents.settling.console_keys import (
 )
 from ticketgate.codecs.files.fault import FileFault
 from ticketgate.codecs.files.json_text import read_json
+from ticketgate.codecs.files.kept import write_whole
 from ticketgate.codecs.files.watched import Files, FilesWatch
 from ticketgate.streams.config.setting_kinds import SettingsError
 from ticketgate.streams.config.settings import Settings
@@ -90,14 +90,8 @@ def read_entries(path: Path, *, files: Files | None = None) -> dict[str, Entry]:
 
 def write_entries(path: Path, entries: Mapping[str, Entry]) -> None:
     """Write the file, for its owner alone, whole or not at all. Raises OSError."""
-    new = path.with_name(f"{path.name}.new")
     document = {name: entry.to_json() for name, entry in sorted(entries.items())}
-    with os.fdopen(os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    write_whole(path, json.dumps(document, indent=1) + "\n")
 
 
 def require_name(name: str) -> str:

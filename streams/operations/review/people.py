@@ -7,7 +7,6 @@ and a half-written one is never left behind.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -16,6 +15,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from ticketgate.codecs.files.kept import alone, write_whole
 from ticketgate.codecs.values.times import rfc3339
 from ticketgate.streams.config.usage import CommandError
 
@@ -53,20 +53,16 @@ def log_reading(path: Path, *, at: datetime, by: str, command: str, tickets: lis
 def _changing(path: Path) -> Iterator[dict[str, str]]:
     """The people, written at the end if they were changed; nobody else changes them meanwhile."""
     try:
-        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        with alone(path):
+            people = _read(path)
+            before = dict(people)
+            yield people
+            if people != before:
+                write_whole(path, json.dumps(people, indent=1, sort_keys=True) + "\n")
     except OSError as err:
         raise CommandError(
             f"{path}: cannot be written ({err.strerror}); name another TICKETGATE_REVIEW_VIEW"
         ) from err
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        people = _read(path)
-        before = dict(people)
-        yield people
-        if people != before:
-            _write(path, people)
-    finally:
-        os.close(lock)
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -79,13 +75,3 @@ def _read(path: Path) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
         raise CommandError(f"{path}: is no object from names to pseudonyms; mend it, or take it away")
     return found
-
-
-def _write(path: Path, people: dict[str, str]) -> None:
-    new = path.with_name(f"{path.name}.new")
-    with os.fdopen(os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-        json.dump(people, file, indent=1, sort_keys=True)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
