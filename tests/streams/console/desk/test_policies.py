@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from ticketgate.agents.policy import Policy
+from ticketgate.agents.policy.load import load_policy
 from ticketgate.streams.console.desk import policies
 from ticketgate.streams.console.desk.policies import Policies, Unusable
 
@@ -21,11 +22,10 @@ async def test_what_a_file_says_while_it_is_written_is_shown_to_nobody(
     path.write_text(SUPPORT)
     known = Policies(path)
     was = await known.now()
-    load = policies.load_policy
 
     def load_and_write_on(*given: object, **named: object) -> Policy:
         try:
-            return load(*given, **named)  # type: ignore[arg-type]  # as it is given
+            return load_policy(*given, **named)  # type: ignore[arg-type]  # as it is given
         finally:
             path.write_text(SUPPORT)
 
