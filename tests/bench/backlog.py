@@ -44,16 +44,25 @@ def small_ticket(ticket_id: str) -> bytes:
     return json.dumps({"id": ticket_id, "state": state, "attributes": {"vip": True}}).encode()
 
 
+def new_producer(bootstrap: str, *, linger_ms: int = LINGER_MS) -> AIOKafkaProducer:
+    """One that sends large requests."""
+    return AIOKafkaProducer(
+        bootstrap_servers=bootstrap, linger_ms=linger_ms, max_batch_size=MAX_BATCH_BYTES, acks="all"
+    )
+
+
 async def send(bootstrap: str, topic: str, ids: Iterable[str]) -> int:
     """Send a small ticket for each id, keyed by it; how many there were."""
-    producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap, linger_ms=LINGER_MS, max_batch_size=MAX_BATCH_BYTES, acks="all"
-    )
+    return await send_all(bootstrap, topic, ((each, small_ticket(each)) for each in ids))
+
+
+async def send_all(bootstrap: str, topic: str, tickets: Iterable[tuple[str, bytes]]) -> int:
+    """Send tickets, each keyed by its id; how many there were."""
     count = 0
-    async with producer:
+    async with new_producer(bootstrap) as producer:
         last: asyncio.Future[object] | None = None
-        for ticket_id in ids:
-            last = await producer.send(topic, small_ticket(ticket_id), key=ticket_id.encode())
+        for ticket_id, value in tickets:
+            last = await producer.send(topic, value, key=ticket_id.encode())
             count += 1
         await producer.flush()
         if last is not None:

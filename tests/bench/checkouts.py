@@ -21,7 +21,8 @@ from ticketgate.streams.parts.valkey import Valkey
 
 from ..support.deployment import BEFORE_SETTLEMENTS, COMMAND, Deployment
 from .backlog import write_inputs
-from .guarantee_cost import ROUND_TICKETS, SESSION, Round, Side, alternate, ratio
+from .guarantee_cost import ROUND_TICKETS, Round, Side, alternate, ratio
+from .rounds import SESSION_S
 
 
 def main() -> int:
@@ -51,7 +52,7 @@ def measure(
     """The rounds of both checkouts, (this, other), in pairs that follow each other."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ticketgate-checkouts-")))
-        settings = {**write_inputs(folder), "BATCH_SIZE": str(batch_size), "SESSION_TIMEOUT": SESSION}
+        settings = {**write_inputs(folder), "BATCH_SIZE": str(batch_size), "SESSION_TIMEOUT": f"{SESSION_S}s"}
         sides: list[Side] = []
         for place, command in enumerate((COMMAND, other.absolute())):
             gate = Deployment(

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,17 +25,12 @@ from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.valkey import Valkey
 
 from ..support.deployment import Deployment, Worker
-from .backlog import Group, send, write_inputs
-from .process import cpu_seconds
+from .backlog import small_ticket, write_inputs
+from .rounds import SESSION_S, WARM_UP_TICKETS, take_all, wait_for_lanes
 
 # Tickets of one round by batch size: some seconds of work each.
 ROUND_TICKETS = {1: 600, 16: 3_000, 64: 6_000, 256: 9_216}
-WARM_UP_TICKETS = 1_000
-POLL_S = 0.05
-ROUND_TIMEOUT_S = 300.0
 GUARANTEES = ("exactly_once", "at_least_once")
-# A worker stands stopped while its tickets are sent, and must not lose its partitions over that.
-SESSION = "120s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +84,7 @@ def measure(kafka: Kafka, valkey: Valkey, *, batch_size: int, repeat: int) -> li
                 **inputs,
                 "GUARANTEE": guarantee,
                 "BATCH_SIZE": str(batch_size),
-                "SESSION_TIMEOUT": SESSION,
+                "SESSION_TIMEOUT": f"{SESSION_S}s",
             }
             gate = Deployment(kafka.bootstrap, valkey.url, folder / guarantee, settings)
             stack.enter_context(gate)
@@ -104,7 +97,7 @@ def alternate(
 ) -> list[tuple[Round, Round]]:
     """Warm both sides up, then A B B A, …: the rounds in pairs that follow each other."""
     for side in sides:
-        side.worker.wait_for(lambda seen: seen.get("ready") is True and len(seen["lanes"]) == 6, 120)
+        wait_for_lanes(side.worker)
         asyncio.run(run_round(side, broker_pid, "warm", WARM_UP_TICKETS))
     found: list[tuple[Round, Round]] = []
     for number in range(pairs):
@@ -118,25 +111,17 @@ def alternate(
 
 
 async def run_round(side: Side, broker_pid: int, name: str, tickets: int) -> Round:
-    """Send while the worker is stopped; let it go on; wait until all is committed."""
-    gate, process = side.gate, side.worker.process
-    async with Group(gate.bootstrap, gate.name) as group:
-        before = await group.committed()
-        process.send_signal(signal.SIGSTOP)
-        await send(gate.bootstrap, gate.topic("tickets"), (f"{name}-{n}" for n in range(tickets)))
-        worker_cpu, broker_cpu = cpu_seconds(process.pid), cpu_seconds(broker_pid)
-        started = time.monotonic()
-        process.send_signal(signal.SIGCONT)
-        while await group.committed() < before + tickets:
-            if time.monotonic() > started + ROUND_TIMEOUT_S:
-                raise AssertionError(f"round {name} did not end\n{side.worker.log()[-3000:]}")
-            await asyncio.sleep(POLL_S)
-        seconds = time.monotonic() - started
-        return Round(
-            tickets / seconds,
-            cpu_seconds(process.pid) - worker_cpu,
-            cpu_seconds(broker_pid) - broker_cpu,
-        )
+    """One side's work on so many tickets, which are named by the round."""
+    ids = (f"{name}-{n}" for n in range(tickets))
+    spent = await take_all(
+        side.gate,
+        side.worker,
+        ((each, small_ticket(each)) for each in ids),
+        beside=[broker_pid],
+        what=f"round {name}",
+    )
+    worker_s, broker_s = spent.cpu_s
+    return Round(spent.tickets / spent.seconds, worker_s, broker_s)
 
 
 def _row(batch_size: int, pairs: Sequence[tuple[Round, Round]]) -> str:

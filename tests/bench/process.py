@@ -17,5 +17,14 @@ def cpu_seconds(pid: int) -> float:
 
 def resident_bytes(pid: int) -> int:
     """VmRSS: the memory of the process that lies in RAM."""
+    return _memory(pid, "VmRSS:")
+
+
+def peak_bytes(pid: int) -> int:
+    """VmHWM: the most memory that the process had in RAM."""
+    return _memory(pid, "VmHWM:")
+
+
+def _memory(pid: int, name: str) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))

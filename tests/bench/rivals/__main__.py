@@ -21,16 +21,16 @@ from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.valkey import Valkey
 
 from ...support.deployment import Deployment
+from ..rounds import WARM_UP_TICKETS, wait_for_lanes
 from .arms import ARMS, Arm, bench_python
 from .inputs import Inputs, write_inputs
 from .machine import can_pin, on_core
-from .measuring import WARM_UP_TICKETS, Side, run_paced, run_round
+from .measuring import Side, run_paced, run_round
 from .report import table
 
 BATCHES = (16, 64, 256)
 SHARES = (0.5, 0.8)
 OUT = Path("build/bench")
-START_TIMEOUT_S = 120.0
 
 
 def main() -> int:
@@ -102,7 +102,7 @@ def _start(
     with on_core(1):
         worker = arm.start(gate, batch=batch, answers=inputs.answers)
     if arm.script is None:
-        worker.wait_for(lambda seen: seen.get("ready") is True and len(seen["lanes"]) == 6, START_TIMEOUT_S)
+        wait_for_lanes(worker)
     return Side(arm, gate, worker)
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from ...chaos.rivals.environment import environment_of
 from ...support.deployment import Deployment, Worker
+from ..rounds import SESSION_S
 
 WORKERS = Path(__file__).with_name("workers")
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-# A worker stands stopped while its tickets are sent, and must not lose its partitions over that.
-SESSION_S = 120
 NOT_STORMED = "not tried"
 
 

@@ -1,11 +1,10 @@
-"""Broker and Redis on one core, the measured processor on another, and what Linux counts of each."""
+"""Broker and Redis on one core, the measured processor on another."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 
 @contextmanager
@@ -26,12 +25,6 @@ def on_core(number: int) -> Iterator[None]:
 def can_pin() -> bool:
     """Whether there are cores to tell apart."""
     return len(_CORES) > 1
-
-
-def peak_bytes(pid: int) -> int:
-    """VmHWM: the most memory that the process had in RAM."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 _CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else frozenset[int]()

@@ -8,28 +8,22 @@ rate that the arm itself reached in its rounds.
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from dataclasses import asdict, dataclass, field
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from ...support.deployment import Deployment, Worker
-from ..backlog import LINGER_MS, MAX_BATCH_BYTES, Group
-from ..process import cpu_seconds
+from ..backlog import new_producer
+from ..process import peak_bytes
+from ..rounds import PARTITIONS, take_all
 from .arms import Arm
 from .inputs import tickets
-from .machine import peak_bytes
 
-POLL_S = 0.05
-ROUND_TIMEOUT_S = 300.0
-WARM_UP_TICKETS = 1_000
 # Of a paced run, at its beginning: connections and caches are not yet what they will be.
 SETTLE_S = 2.0
 DRAIN_TIMEOUT_S = 60.0
 SENT = "sent-ns"
-# As `ticketgate topics create` makes them.
-PARTITIONS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +73,17 @@ class Side:
 
 
 async def run_round(side: Side, parts: tuple[int, int], name: str, count: int) -> Round:
-    """Send while the arm is stopped; let it go on; wait until all is committed. parts: broker's and Redis' pids."""
-    gate, process = side.gate, side.worker.process
-    async with Group(gate.bootstrap, gate.name) as group:
-        before = await group.committed()
-        process.send_signal(signal.SIGSTOP)
-        try:
-            await _send(side, name, count)
-            pids = (process.pid, *parts)
-            spent = [cpu_seconds(pid) for pid in pids]
-            started = time.monotonic()
-        finally:
-            process.send_signal(signal.SIGCONT)
-        while await group.committed() < before + count:
-            _require_alive(side, started, f"round {name}")
-            await asyncio.sleep(POLL_S)
-        seconds = time.monotonic() - started
-        worker, broker, redis = (
-            (cpu_seconds(pid) - each) / count * 1e6 for pid, each in zip(pids, spent, strict=True)
-        )
-    side.peak_bytes = max(side.peak_bytes, peak_bytes(process.pid))
-    return Round(count / seconds, worker, broker, redis)
+    """The arm's work on so many tickets, which are named by the round. parts: broker's and Redis' pids."""
+    spent = await take_all(
+        side.gate,
+        side.worker,
+        tickets(name, count),
+        beside=parts,
+        what=f"{side.arm.name}: round {name}",
+    )
+    worker, broker, redis = (each / count * 1e6 for each in spent.cpu_s)
+    side.peak_bytes = max(side.peak_bytes, peak_bytes(side.worker.process.pid))
+    return Round(count / spent.seconds, worker, broker, redis)
 
 
 async def run_paced(side: Side, name: str, *, share: float, rate: float, seconds: float) -> Latency:
@@ -108,7 +92,7 @@ async def run_paced(side: Side, name: str, *, share: float, rate: float, seconds
     count = max(20, round(rate * seconds))
     outputs = [gate.topic("dispatch"), gate.topic("review")]
     reader = AIOKafkaConsumer(bootstrap_servers=gate.bootstrap, isolation_level="read_committed")
-    async with reader, _producer(gate.bootstrap, linger_ms=0) as producer:
+    async with reader, new_producer(gate.bootstrap, linger_ms=0) as producer:
         sources = [TopicPartition(topic, number) for topic in outputs for number in range(PARTITIONS)]
         reader.assign(sources)
         await reader.seek_to_end(*sources)
@@ -130,13 +114,6 @@ async def run_paced(side: Side, name: str, *, share: float, rate: float, seconds
     return Latency(share, rate, len(taken), late[len(late) // 2], late[len(late) * 99 // 100])
 
 
-async def _send(side: Side, name: str, count: int) -> None:
-    async with _producer(side.gate.bootstrap, linger_ms=LINGER_MS) as producer:
-        for ticket_id, value in tickets(name, count):
-            await producer.send(side.gate.topic("tickets"), value, key=ticket_id.encode())
-        await producer.flush()
-
-
 async def _send_paced(producer: AIOKafkaProducer, topic: str, name: str, count: int, rate: float) -> int:
     """When the first was sent, in ns since 1970."""
     first, started = time.time_ns(), time.monotonic()
@@ -147,14 +124,3 @@ async def _send_paced(producer: AIOKafkaProducer, topic: str, name: str, count: 
         await producer.send(topic, value, key=ticket_id.encode(), headers=headers)
     await producer.flush()
     return first
-
-
-def _producer(bootstrap: str, *, linger_ms: int) -> AIOKafkaProducer:
-    return AIOKafkaProducer(
-        bootstrap_servers=bootstrap, linger_ms=linger_ms, max_batch_size=MAX_BATCH_BYTES, acks="all"
-    )
-
-
-def _require_alive(side: Side, started: float, what: str) -> None:
-    if side.worker.process.poll() is not None or time.monotonic() > started + ROUND_TIMEOUT_S:
-        raise AssertionError(f"{side.arm.name}: {what} did not end\n{side.worker.log()[-3000:]}")
