@@ -99,9 +99,8 @@ def policy(
         }
     made: list[dict[str, Any]] = []
     for number in range(rules):
-        pair = dice.sample(names, 2) if len(names) > 1 else names * 2
         kind = ("excludes", "implies", "any_of")[number % 3] if len(names) > 1 else "any_of"
-        made.append({"id": f"rule-{number:03d}", kind: pair if len(names) > 1 else names})
+        made.append({"id": f"rule-{number:03d}", kind: dice.sample(names, min(2, len(names)))})
     return parse_policy(
         json.dumps(
             {"name": "growth", "version": "1", "on_truncation": truncation, "questions": asked, "rules": made}
