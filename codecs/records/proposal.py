@@ -148,6 +148,7 @@ _HINTS = {
 
 _OPTIONAL = ("schema", "tenant", "model", "signed")
 _INNER = {"model": ("id", "version"), "signed": ("authority", "world")}
+_OPTIONAL_INSIDE = _INNER | {"model": ("version",)}
 
 
 @cache
@@ -164,7 +165,7 @@ def _signed_check() -> TypeAdapter[WrittenSignedDocument]:
 def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
     faults: list[Malformed] = []
     checked: _OuterDocument | None = None
-    record = _without_nulls(record)
+    record = without_nulls(record, _OPTIONAL, inside=_OPTIONAL_INSIDE)
     try:
         checked = _proposal_check().validate_python(_few_unknown(record))
     except ValidationError as err:
@@ -183,14 +184,6 @@ def _read_version_1(record: dict[str, JsonValue]) -> Proposal | Malformed:
         model=read_model(checked["model"]) if "model" in checked else None,
         signed=read_signed(checked.get("signed", {})),
     )
-
-
-def _without_nulls(record: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    found = without_nulls(record, _OPTIONAL)
-    for name, known in _INNER.items():
-        if isinstance(value := found.get(name), dict) and None in value.values():
-            found[name] = without_nulls(value, {*known} - {"id"})
-    return found
 
 
 def _few_unknown(record: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:

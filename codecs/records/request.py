@@ -126,7 +126,8 @@ _HINTS = {
 
 
 _OPTIONAL = _HINTS.keys() - {"operation", "actor_id"}
-_TABLES = ("values", "conditions", "control")
+# A form binds nothing to a field that nobody filled in.
+_OPTIONAL_INSIDE: dict[str, None] = {"values": None, "conditions": None, "control": None}
 
 
 @cache
@@ -141,7 +142,7 @@ def read_request(value: JsonValue) -> Request | Malformed:
         return Malformed(
             Stage.SCHEMA, "not_an_object", f"a request is a JSON object, not {wrong_kind(value)}"
         )
-    value = _without_nulls(value)
+    value = without_nulls(value, _OPTIONAL, inside=_OPTIONAL_INSIDE)
     try:
         checked = _check().validate_python(few_unknown(value, _HINTS))
     except ValidationError as err:
@@ -160,15 +161,6 @@ def read_request(value: JsonValue) -> Request | Malformed:
             f"bound in more than one of values, conditions and control: {', '.join(first_few(map(quote, twice)))}",
         )
     return read_written_request(checked)
-
-
-def _without_nulls(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The request without what is null, in its tables too: a form binds nothing to a field that nobody filled in."""
-    found = without_nulls(value, _OPTIONAL)
-    for name in _TABLES:
-        if isinstance(table := found.get(name), dict) and None in table.values():
-            found[name] = without_nulls(table)
-    return found
 
 
 def read_written_request(checked: _RequestFields) -> Request:

@@ -99,8 +99,7 @@ _OPTIONAL = _HINTS.keys() - {"id", "state"}
 
 
 def _read_version_1(record: dict[str, JsonValue]) -> Ticket | Malformed:
-    if None in record.values():
-        record = without_nulls(record, _OPTIONAL)
+    record = without_nulls(record, _OPTIONAL)
     try:
         checked = _check().validate_python(few_unknown(record, _HINTS))
     except ValidationError as err:

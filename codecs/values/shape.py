@@ -7,6 +7,7 @@ Schemas are made (`codecs.published`). Here pydantic's findings become our reaso
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -53,9 +54,20 @@ def few_unknown(record: Mapping[str, JsonValue], known: Container[str]) -> Mappi
 
 
 def without_nulls(
-    record: Mapping[str, JsonValue], optional: Container[str] | None = None
+    record: dict[str, JsonValue],
+    optional: Container[str] | None,
+    *,
+    inside: Mapping[str, Container[str] | None] = MappingProxyType({}),
 ) -> dict[str, JsonValue]:
-    """`record` without what is null and may be left out, which says the same. optional: what may; None: all."""
+    """`record` without what is null and may be left out, which says the same; `record` itself where nothing is null.
+
+    optional: what may be left out; None: all. inside: of objects that lie in these fields, what may be left out there.
+    """
+    for name, of_field in inside.items():
+        if isinstance(value := record.get(name), dict) and None in value.values():
+            record = {**record, name: without_nulls(value, of_field)}
+    if None not in record.values():
+        return record
     return {
         name: value
         for name, value in record.items()
