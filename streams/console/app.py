@@ -69,7 +69,12 @@ def console_application(
     visitors = Visitors(people, sessions, proxies, people_file=settings.people_file, metrics=metrics)
     guard = Guard(
         visitors,
-        origins=Origins(settings.console_bind, settings.console_hosts, settings="TICKETGATE_CONSOLE"),
+        origins=Origins(
+            settings.console_bind,
+            settings.console_hosts,
+            hosts_setting="TICKETGATE_CONSOLE_HOSTS",
+            origins_setting=None,
+        ),
         admission=Admission(most_bytes=settings.web_bytes_at_once, most_of_one=MOST_OF_ONE),
         metrics=metrics,
         timeout_s=settings.web_timeout.total_seconds(),

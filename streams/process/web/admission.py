@@ -29,27 +29,26 @@ MOST_CALLERS = 4096
 @dataclass(frozen=True, slots=True)
 class Origins:
     """By which names this port may be asked, and by pages of which origins. hosts, origins: beyond its own.
-    settings: how those begin by which both are set."""
+    hosts_setting, origins_setting: by which they are set; None: by none, and there are no others."""
 
     bind: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
-    settings: str = "TICKETGATE_WEB"
+    hosts_setting: str = "TICKETGATE_WEB_HOSTS"
+    origins_setting: str | None = "TICKETGATE_WEB_ORIGINS"
 
     def require(self, request: web.Request) -> None:
         """Raises the refusal of a request that names another host, or comes from another origin."""
         host = _name_of(request.headers.get("Host", ""))
         if host is None or not self._is_own(host):
-            what = f"this server does not go by that Host; {self.settings}_HOSTS names further ones"
+            what = f"this server does not go by that Host; {self.hosts_setting} names further ones"
             raise refusal(421, "api_usage_error", what)
         origin = request.headers.get("Origin")
         if origin is None or origin in self.origins:
             return
         if _place_of(origin).lower() != request.headers.get("Host", "").lower():
-            what = "pages of that Origin may not ask" + (
-                f"; {self.settings}_ORIGINS names those that may" if self.settings == "TICKETGATE_WEB" else ""
-            )
-            raise refusal(403, "api_usage_error", what)
+            remedy = f"; {self.origins_setting} names those that may" if self.origins_setting else ""
+            raise refusal(403, "api_usage_error", f"pages of that Origin may not ask{remedy}")
 
     def _is_own(self, host: str) -> bool:
         # An address cannot be made to lead elsewhere, as a name can.
