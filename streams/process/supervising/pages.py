@@ -236,9 +236,7 @@ def told_of_all(
         own.setdefault("ready", False)
         told[name] = {**kept, **own}
     lanes = sorted({lane for each in told.values() for lane in each.get("lanes", ())})
-    answering = [
-        each for (name, *_, state), each in zip(processes, told.values(), strict=True) if state is not None
-    ]
+    answering = [told[name] for name, *_, state in processes if state is not None]
     common = {
         key: value
         for key, value in (answering[0].items() if answering else ())

@@ -46,22 +46,21 @@ _MOST_SOCKET_BYTES = 100
 class Supervisor:
     """The processes and their end. `run` once; `signalled` may be called at any time meanwhile."""
 
-    def __init__(
-        self, *, drain_s: float, hurry_s: float = HURRY_S, on_stop: Callable[[], None] = lambda: None
-    ) -> None:
-        """drain_s: within which a process that was told to drain has ended. on_stop: told when the first is."""
-        self._drain_s, self._hurry_s, self._on_stop = drain_s, hurry_s, on_stop
+    def __init__(self, *, drain_s: float, hurry_s: float = HURRY_S) -> None:
+        """drain_s: within which a process that was told to drain has ended."""
+        self._drain_s, self._hurry_s = drain_s, hurry_s
         self._keepers: Sequence[Keeper] = ()
         self._stop, self._hurry = asyncio.Event(), asyncio.Event()
         self._code = 0
 
-    async def run(self, keepers: Sequence[Keeper]) -> int:
-        """Keep the processes until a signal, or until all are refused; the exit code."""
+    async def run(self, keepers: Sequence[Keeper], *, on_stop: Callable[[], None] = lambda: None) -> int:
+        """Keep the processes until a signal, or until all are refused; the exit code. on_stop: told before the first is
+        told to drain."""
         self._keepers = keepers
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(keeper.run(), name=f"keep {keeper.name}") for keeper in keepers]
             await self._stop.wait()
-            self._on_stop()
+            on_stop()
             for keeper in keepers:
                 keeper.close()
             await self._all_ended(running)
@@ -130,23 +129,18 @@ async def supervise(
     folder = Path(_sockets_folder())
     drain_s = settings.drain_grace.total_seconds() + END_BOUND_S
     theirs = environment_of_children(environment, threads=settings.scorer_threads)
-    supervisor: Supervisor | None = None
+    supervisor = Supervisor(drain_s=drain_s)
 
     def start_of(name: str, socket: Path) -> Callable[[], Awaitable[Child]]:
         membership = Membership(name=name, settings=settings, socket=socket, ends_within_s=drain_s)
         return lambda: Child.start(command, membership, environment=theirs, say=_say)
 
-    def ended() -> None:
-        if supervisor is not None:
-            supervisor.ended()
-
     places = []
     for number in range(1, processes + 1):
         name, socket = f"worker {number}", folder / f"{number}.sock"
-        keeper = Keeper(name, start=start_of(name, socket), ended=ended, backoff=backoff())
+        keeper = Keeper(name, start=start_of(name, socket), ended=supervisor.ended, backoff=backoff())
         places.append(Place(keeper, Door(socket)))
     pages = Pages(places, settings)
-    supervisor = Supervisor(drain_s=drain_s, on_stop=pages.stopping)
     server = open_web(settings, health=pages.health, api=pages.api)
     beside: list[asyncio.Task[None]] = []
     try:
@@ -166,7 +160,7 @@ async def supervise(
         ]
         for task in beside:
             task.add_done_callback(end_with)
-        return await supervisor.run([place.keeper for place in places])
+        return await supervisor.run([place.keeper for place in places], on_stop=pages.stopping)
     finally:
         for task in beside:
             task.remove_done_callback(end_with)
