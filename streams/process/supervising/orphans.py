@@ -31,8 +31,8 @@ def reap_orphans(ours: Collection[int | None], before: Collection[int]) -> froze
     Returns those that are over now: one that was started this moment may be ours, and nobody knows it yet.
     """
     over: set[int] = set()
-    for listed in Path("/proc/self/task").glob("*/children"):
-        for pid in map(int, listed.read_text().split()):
+    for thread in Path("/proc/self/task").iterdir():
+        for pid in _children(thread):
             if pid in ours or not _is_over(pid):
                 continue
             if pid in before:
@@ -40,6 +40,13 @@ def reap_orphans(ours: Collection[int | None], before: Collection[int]) -> froze
             else:
                 over.add(pid)
     return frozenset(over)
+
+
+def _children(thread: Path) -> list[int]:
+    try:
+        return [int(pid) for pid in (thread / "children").read_text().split()]
+    except OSError:  # it has ended meanwhile, and another thread has them
+        return []
 
 
 def _is_over(pid: int) -> bool:

@@ -69,7 +69,6 @@ def test_an_orphan_is_fetched_at_the_second_look_and_nobody_of_ours() -> None:
 
 
 # asyncio waits for each process in a thread, which ends with it.
-@pytest.mark.xfail(strict=True, raises=FileNotFoundError, reason="a thread that ends meanwhile ends the look")
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="Linux lists a process' children")
 def test_an_orphan_is_found_while_threads_come_and_go() -> None:
     orphan, enough = _over(), threading.Event()
