@@ -22,7 +22,7 @@ def family(pid: int) -> set[int]:
     """A process and all that it started, and so on."""
     found = {pid}
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in listed.read_text().split():
+        for child in _text(listed).split():
             found |= family(int(child))
     return found
 
@@ -36,7 +36,7 @@ def wait_gone(pids: set[int], timeout_s: float = 60) -> None:
     """Wait until none of them runs."""
     deadline = time.monotonic() + timeout_s
     while left := living(pids):
-        names = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left}
+        names = {pid: _text(Path(f"/proc/{pid}/cmdline")) for pid in left}
         assert time.monotonic() < deadline, f"left behind: {names}"
         time.sleep(0.05)
 
@@ -73,7 +73,12 @@ def socket_of(pid: int) -> str:
 
 
 def _state(pid: int) -> str:
+    return (_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split() or [""])[0]
+
+
+def _text(path: Path) -> str:
+    """What the kernel tells; nothing of a process or thread that ended meanwhile."""
     try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0].decode()
-    except (OSError, IndexError):
+        return path.read_text("utf-8", "replace")
+    except OSError:
         return ""
