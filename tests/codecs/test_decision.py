@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 import pytest
@@ -182,6 +182,29 @@ def test_times_are_written_in_utc_with_milliseconds() -> None:
     assert rfc3339(datetime(2026, 11, 29, 23, 30, 0, 123_999, ahead)) == "2026-11-29T18:00:00.123Z"
     assert rfc3339(from_epoch_ms(1_795_975_200_001)) == "2026-11-29T18:00:00.001Z"
     assert rfc3339(from_epoch_ms(-1)) == "1969-12-31T23:59:59.999Z"
+
+
+class Autumn(tzinfo):
+    """A zone in the night in which its clocks go back: an hour comes twice."""
+
+    def utcoffset(self, dt: datetime | None) -> timedelta:
+        return timedelta(hours=1 if dt is not None and dt.fold else 2)
+
+    def dst(self, dt: datetime | None) -> timedelta:
+        return self.utcoffset(dt) - timedelta(hours=1)
+
+    def tzname(self, dt: datetime | None) -> str:
+        return "autumn"
+
+
+@pytest.mark.xfail(
+    strict=True, reason="Python takes both for equal, and so does the memory of what was written"
+)
+def test_an_hour_that_comes_twice_is_written_as_two() -> None:
+    first = datetime(2026, 10, 25, 2, 30, tzinfo=Autumn())
+
+    assert rfc3339(first) == "2026-10-25T00:30:00.000Z"
+    assert rfc3339(first.replace(fold=1)) == "2026-10-25T01:30:00.000Z"
 
 
 def test_a_timestamp_beyond_the_calendar_is_the_nearest_moment_in_it() -> None:
