@@ -33,10 +33,16 @@ def to_milliseconds(moment: datetime) -> datetime:
     return utc.replace(microsecond=utc.microsecond // 1000 * 1000)
 
 
-@lru_cache(maxsize=64)  # a batch writes one moment into each of its records
 def rfc3339(moment: datetime) -> str:
     """`moment` as `2026-11-29T18:00:00.000Z`: milliseconds, UTC. Raises ValueError without a time zone."""
-    return f"{to_milliseconds(moment).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+    return _written(to_milliseconds(moment))
+
+
+# A batch writes one moment into each of its records. In UTC, for in a zone whose clocks go back Python takes both hours
+# for equal.
+@lru_cache(maxsize=64)
+def _written(moment: datetime) -> str:
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def from_epoch_ms(milliseconds: int) -> datetime:

@@ -197,9 +197,6 @@ class Autumn(tzinfo):
         return "autumn"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Python takes both for equal, and so does the memory of what was written"
-)
 def test_an_hour_that_comes_twice_is_written_as_two() -> None:
     first = datetime(2026, 10, 25, 2, 30, tzinfo=Autumn())
 
