@@ -44,18 +44,15 @@ def select(
 
 
 def own_values(questions: Mapping[str, Question], selected: AbstractSet[str]) -> dict[str, JsonValue]:
-    """Of the questions that have values of their own, what the assignment says, each in its own type.
+    """What the assignment says, each in its own type. questions: such as have values of their own.
 
     A choice or score without a label in the assignment is left out; a noul without one is false.
     """
     return {
         question_id: selected_value(question_id, question, selected)
         for question_id, question in questions.items()
-        if question.values is not None
-        and (
-            isinstance(question, NoulQuestion)
-            or any(label(question_id, name) in selected for name in question.names)
-        )
+        if isinstance(question, NoulQuestion)
+        or any(label(question_id, name) in selected for name in question.names)
     }
 
 
