@@ -8,10 +8,11 @@ says, and until then nobody knows.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from aiokafka.errors import KafkaError
 from ticketgate.agents.deciding.decide import Decision
@@ -36,8 +37,6 @@ from ticketgate.streams.lane.taking.intake import ticket_reader
 from ticketgate.streams.operations.review.rows import Case
 from ticketgate.streams.operations.review.sending import SettlementSender
 from ticketgate.streams.roles.settle.looking import Topics, read_reviewed, ticket_of
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +90,33 @@ def require_key(settings: Settings, role: ConsoleRole) -> ConsoleKey:
 async def look(settings: Settings, case: Case, topics: Topics | None = None) -> Lying:
     """Fetch what a row of the view is about, by `topics` where somebody holds them open. Raises `CommandError` where it
     is gone or another, and `Unreachable`."""
-    found, at = await fetch(settings, case.place, topics), Coordinate.parse(case.place)
-    record = read_reviewed(found)
-    if record is None or value_digest(found) != case.sha256:
-        raise CommandError(f"{at}: no decision on a ticket that can be settled")
+    at = Coordinate.parse(case.place)
     read = ticket_reader(namespace=settings.namespace, max_bytes=settings.max_ticket_bytes)
-    return Lying(
-        at, case.sha256, record, await _held(settings, topics, lambda held: ticket_of(record, held, read))
-    )
+    async with asking(settings, topics) as asked:
+        found = await fetch(settings, case.place, asked)
+        record = read_reviewed(found)
+        if record is None or value_digest(found) != case.sha256:
+            raise CommandError(f"{at}: no decision on a ticket that can be settled")
+        return Lying(at, case.sha256, record, await ticket_of(record, asked, read))
 
 
 async def fetch(settings: Settings, place: str, topics: Topics | None = None) -> bytes:
     """The record in review at a place. Raises `CommandError` where it is gone, and `Unreachable`."""
-    found = await _held(settings, topics, lambda held: held.fetch(Coordinate.parse(place)))
+    async with asking(settings, topics) as asked:
+        found = await asked.fetch(Coordinate.parse(place))
     if found is None or found.value is None:
         raise CommandError(f"{place}: the record is gone from review")
     value: bytes = found.value
     return value
 
 
-async def _held(settings: Settings, topics: Topics | None, ask: Callable[[Topics], Awaitable[T]]) -> T:
+@asynccontextmanager
+async def asking(settings: Settings, topics: Topics | None = None) -> AsyncIterator[Topics]:
+    """Who fetches records in a block: `topics` where somebody holds them open, else one for the block alone. Raises
+    `Unreachable` where that does not answer."""
     own = RecordAt(connection_of(settings))  # connects when first asked
     try:
-        return await ask(topics or own)
+        yield topics or own
     except (KafkaError, TimeoutError) as err:
         raise unreachable(connection_of(settings), err) from err
     finally:

@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from aiokafka.errors import KafkaError
 from ticketgate.agents.settling.console_keys import ConsoleKeys, load_console_keys
 from ticketgate.agents.settling.signing import refuse_signature
 from ticketgate.codecs.records.identity import Coordinate
 from ticketgate.codecs.records.settlement import Settlement, decode_settlement
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.streams.config.settings import Settings
-from ticketgate.streams.kafka.broker import unreachable
-from ticketgate.streams.kafka.connection import connection_of
-from ticketgate.streams.kafka.reading.record_at import RecordAt
+from ticketgate.streams.operations.review.desk import asking
 from ticketgate.streams.operations.review.rows import Case
 
 # Whoever can write the topic can send any number; of a ticket, so many are looked at, the oldest first.
@@ -74,9 +71,9 @@ async def under_way(settings: Settings, case: Case, rows: Iterable[Row]) -> list
     open_ = [each for each in rows if each["outcome"] is None and each["review"] == case.place]
     if not open_ or settings.console_keys is None:
         return []
-    keys, topics, now = load_console_keys(settings.console_keys), RecordAt(connection_of(settings)), _now()
-    try:
-        found: list[UnderWay] = []
+    keys, now = load_console_keys(settings.console_keys), _now()
+    found: list[UnderWay] = []
+    async with asking(settings) as topics:
         for each in sorted(open_, key=lambda row: row["at_ms"])[:MOST_LOOKED_AT]:
             at = Coordinate.parse(each["coordinate"])
             record = await topics.fetch(at)
@@ -85,11 +82,7 @@ async def under_way(settings: Settings, case: Case, rows: Iterable[Row]) -> list
             read = decode_settlement(record.value, max_bytes=max(len(record.value), 1))
             if not isinstance(read, Malformed) and _is_believed(read, case, keys, now):
                 found.append(UnderWay(at, read))
-        return found
-    except (KafkaError, TimeoutError) as err:
-        raise unreachable(connection_of(settings), err) from err
-    finally:
-        await topics.close()
+    return found
 
 
 def _is_believed(settlement: Settlement, case: Case, keys: ConsoleKeys, now: datetime) -> bool:
