@@ -120,12 +120,7 @@ class ConsoleDesk:
     def log_texts(self, by: str, page: str, keys: list[str]) -> None:
         """Write down whose text is about to be shown. Raises `CommandError`: what cannot be logged is not shown."""
         log_file = self.settings.reading_log
-        try:
-            log_reading(log_file, at=datetime.now(UTC), by=by, command=f"console {page}", tickets=keys)
-        except OSError as err:
-            raise CommandError(
-                f"{log_file}: cannot be written ({err.strerror}), and no text is shown without it"
-            ) from err
+        log_reading(log_file, at=datetime.now(UTC), by=by, command=f"console {page}", tickets=keys)
 
     def on_news(self) -> None:
         """The view has changed."""

@@ -41,12 +41,18 @@ def forget(path: Path, name: str) -> bool:
 
 
 def log_reading(path: Path, *, at: datetime, by: str, command: str, tickets: list[str]) -> None:
-    """Write down who was shown the text of which tickets, before it is shown. Raises OSError."""
+    """Write down who was shown the text of which tickets, before it is shown. Raises `CommandError`: what cannot be
+    logged is not shown."""
     line = json.dumps({"at": rfc3339(at), "by": by, "command": command, "tickets": tickets}) + "\n"
-    with os.fdopen(
-        os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8"
-    ) as log:
-        log.write(line)
+    try:
+        with os.fdopen(
+            os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8"
+        ) as log:
+            log.write(line)
+    except OSError as err:
+        raise CommandError(
+            f"{path}: cannot be written ({err.strerror}), and no text is shown without it"
+        ) from err
 
 
 @contextmanager
