@@ -37,6 +37,7 @@ from ticketgate.streams.demo.worker import GateWorker
 from ticketgate.streams.kafka.connection import connection_of
 from ticketgate.streams.kafka.envelope import Record
 from ticketgate.streams.kafka.reading.topic_reading import read_whole
+from ticketgate.streams.operations.review.rows import EFFECTIVE
 
 # What a table shows of a verdict: a ticket that the model did not read has a reason for each question.
 MOST_REASONS = 2
@@ -57,7 +58,7 @@ class Settled:
     @property
     def takes_effect(self) -> bool:
         """Whether the ticket is settled by it."""
-        return self.outcome in ("accepted", "rejected", "returned")
+        return self.outcome in EFFECTIVE
 
 
 @dataclass(frozen=True, slots=True)

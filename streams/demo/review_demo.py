@@ -25,8 +25,7 @@ from ticketgate.streams.demo.worker import GateWorker
 from ticketgate.streams.kafka.connection import connection_of
 from ticketgate.streams.kafka.envelope import Record
 from ticketgate.streams.kafka.reading.topic_reading import read_whole
-
-DONE = ("accepted", "rejected", "returned")
+from ticketgate.streams.operations.review.rows import EFFECTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class ReviewDemoResult:
     def is_complete(self) -> bool:
         """Whether each took effect, and what was accepted was dispatched once."""
         accepted = sum(each.stage == "accepted" for each in self.settled)
-        return all(each.stage in DONE for each in self.settled) and accepted == self.dispatched
+        return all(each.stage in EFFECTIVE for each in self.settled) and accepted == self.dispatched
 
 
 async def run_review_demo(

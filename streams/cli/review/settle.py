@@ -207,8 +207,10 @@ def _another_waits(given: _Given, other: UnderWay, shown: dict[str, Any]) -> int
 
 
 def _end(shown: dict[str, Any], *, as_json: bool) -> int:
+    from ticketgate.streams.operations.review.rows import EFFECTIVE
+
     _tell(shown, as_json=as_json)
-    return 0 if shown["outcome"] in ("accepted", "rejected", "returned") else EXIT_FINDINGS
+    return 0 if shown["outcome"] in EFFECTIVE else EXIT_FINDINGS
 
 
 def _tell(shown: dict[str, Any], *, as_json: bool) -> None:

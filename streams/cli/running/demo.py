@@ -20,10 +20,10 @@ from ticketgate.streams.cli.options import json_flag
 from ticketgate.streams.config.usage import CommandError
 from ticketgate.streams.demo.demo import DemoResult, Outcome, Settled, run_demo
 from ticketgate.streams.kafka.envelope import LineError, Record, read_line
+from ticketgate.streams.operations.review.rows import EFFECTIVE
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 TEXT_CHARS = 44
-SETTLED = ("accepted", "rejected", "returned")
 COLOURS = {"dispatch": "green", "review": "yellow", "dead-letter": "red", "missing": "bold red"}
 NO_TRANSACTIONS = (
     "at_least_once: this broker has no transactions. Nothing is lost, and a ticket sent again is still suppressed, but"
@@ -165,7 +165,7 @@ def summary(result: DemoResult) -> dict[str, Any]:
         "dead_letter": result.count("dead-letter"),
         "replayed": result.count("replayed"),
         "skipped": result.count("skipped"),
-        "settled": {name: result.count_settled(name) for name in SETTLED},
+        "settled": {name: result.count_settled(name) for name in EFFECTIVE},
         "guarantee": result.guarantee,
         "seconds": round(result.seconds, 3),
     }
@@ -201,7 +201,7 @@ def show(result: DemoResult, records: list[Record]) -> None:
         f" {counts['replayed']} replayed, {counts['skipped']} skipped"
         + (f"; [bold red]{missing} missing, {result.repeated} repeated[/]" if not result.is_complete else "")
     )
-    by_person = [f"{counts['settled'][name]} {name}" for name in SETTLED]
+    by_person = [f"{counts['settled'][name]} {name}" for name in EFFECTIVE]
     console.print(f"of those for review a scripted person settled what can be: {', '.join(by_person)}")
     if result.guarantee == "exactly_once":
         console.print("guarantee: exactly_once (records and offset in one transaction, claims in Redis)")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from ticketgate.codecs.records.settled import Outcome
 
 
 class Kind(StrEnum):
@@ -27,6 +29,10 @@ class State(StrEnum):
     RETURNED = "returned"
     REPLACED = "replaced"
     """The ticket was decided anew since."""
+
+
+EFFECTIVE: Mapping[str, State] = {str(each): State(str(each)) for each in Outcome if each.takes_effect}
+"""What may become of a settlement that takes effect, and how its record in review stands then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,12 +21,10 @@ from ticketgate.codecs.records.settlement import Settlement, decode_settlement
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.operations.review.desk import asking
-from ticketgate.streams.operations.review.rows import Case
+from ticketgate.streams.operations.review.rows import EFFECTIVE, Case
 
 # Whoever can write the topic can send any number; of a ticket, so many are looked at, the oldest first.
 MOST_LOOKED_AT = 20
-
-EFFECTIVE = ("accepted", "rejected", "returned")
 
 Row = Mapping[str, Any]
 """A settlement as `View.settlements` has it."""

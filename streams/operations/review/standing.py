@@ -20,9 +20,8 @@ from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.kafka.reading.salvage import Gap
 from ticketgate.streams.kafka.reading.scanning import Progress, open_scanner, read_all
 from ticketgate.streams.operations.review.feeding import rows_of
-from ticketgate.streams.operations.review.rows import Kind, Reviewed, Sent, State, Told
+from ticketgate.streams.operations.review.rows import EFFECTIVE, Kind, Reviewed, Sent, State, Told
 
-EFFECTIVE = {"accepted": State.ACCEPTED, "rejected": State.REJECTED, "returned": State.RETURNED}
 # A report for a person names some to begin with.
 MOST_NAMED = 10
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import orjson
-from ticketgate.streams.operations.review.rows import Case, Kind, Reviewed, Sent, State, Told
+from ticketgate.streams.operations.review.rows import EFFECTIVE, Case, Kind, Reviewed, Sent, State, Told
 from ticketgate.streams.operations.review.tables import MADE, ViewReplaced, writing
 
 # A record's id is its time in ms and a number: as many in one millisecond as there may be without a gap in order.
@@ -20,8 +20,6 @@ PER_MS = 4096
 # Of a ticket's text, so much is searched and kept.
 TEXT_CHARS = 4_000
 SAYS_CHARS = 120
-
-EFFECTIVE = {"accepted": State.ACCEPTED, "rejected": State.REJECTED, "returned": State.RETURNED}
 
 
 class ViewWriter:
@@ -94,9 +92,8 @@ class ViewWriter:
     def _state_of(self, row: Reviewed) -> tuple[State, str | None]:
         """A settlement may have come in before its record did, from another topic."""
         found = self._db.execute(
-            "SELECT outcome, id FROM settlements WHERE review = ? AND key = ?"
-            " AND outcome IN ('accepted', 'rejected', 'returned')",
-            [row.place, row.key],
+            "SELECT outcome, id FROM settlements WHERE review = ? AND key = ? AND outcome IN (?, ?, ?)",
+            [row.place, row.key, *EFFECTIVE],
         ).fetchone()
         return (State.WAITING, None) if found is None else (EFFECTIVE[found[0]], found[1])
 
