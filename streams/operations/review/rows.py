@@ -37,8 +37,8 @@ EFFECTIVE: Mapping[str, State] = {str(each): State(str(each)) for each in Outcom
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewed:
-    """A record in review. place: its coordinate. key: the ticket's, or what else stands as its key. claim: where the
-    ticket lies, with its fingerprint. text: of the ticket, for the search; says: its beginning."""
+    """A record in review. place: its coordinate. key: the ticket's, or what else stands as its key. text: of the
+    ticket, for the search."""
 
     place: str
     key: str

@@ -19,7 +19,7 @@ from ticketgate.codecs.values.times import from_epoch_ms, rfc3339
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.kafka.reading.salvage import Gap
 from ticketgate.streams.kafka.reading.scanning import Progress, open_scanner, read_all
-from ticketgate.streams.operations.review.feeding import rows_of
+from ticketgate.streams.operations.review.feeding import claim_ttl_ms, rows_of
 from ticketgate.streams.operations.review.rows import EFFECTIVE, Kind, Reviewed, Sent, State, Told
 
 # A report for a person names some to begin with.
@@ -122,7 +122,7 @@ def count(standings: Iterable[Standing]) -> dict[str, int]:
 async def review_books(settings: Settings, *, progress: Progress) -> ReviewBooks:
     """All of `review`, and then of `settled`, as they are committed. Raises `Unreachable`, and `ConditionFailed` for a
     topic that is not there."""
-    books = ReviewBooks(round(settings.claim_ttl.total_seconds() * 1000))
+    books = ReviewBooks(claim_ttl_ms(settings))
     gaps: list[Gap] = []
     async with open_scanner(settings) as scanner:
         for topic in (settings.topic_review, settings.topic_settled):
