@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 import urllib.request
 from collections.abc import Mapping
-from pathlib import Path
 
 from ticketgate.agents.settling.console_keys import ConsoleRole
 from ticketgate.streams.console.door.people import Entry, write_entries
 from ticketgate.streams.console.door.tokens import hashed, new_token
+from ticketgate.streams.demo.person import PERSON
 from ticketgate.streams.demo.worker import START_TIMEOUT_S, environment_of
 from ticketgate.streams.parts.ports import HOST, free_port
 from ticketgate.streams.parts.process import Part, Process, temporary_folder
-
-PERSON = "scripted-person"
-
-
-def write_key(folder: Path) -> dict[str, str]:
-    """A file with one key, for worker and console; the settings that name it."""
-    (folder / "desk.key").write_text(secrets.token_hex(32))
-    keys = folder / "console-keys.toml"
-    keys.write_text('[desk]\nalgorithm = "HS256"\nroles = ["read", "settle"]\nsecret_file = "desk.key"\n')
-    return {"console_keys": str(keys), "console_key": "desk"}
 
 
 class ReviewConsole(Part):

@@ -19,7 +19,8 @@ from urllib.parse import unquote
 from ticketgate.agents.plural import counted
 from ticketgate.streams.config.settings import Settings
 from ticketgate.streams.demo.ground import OUTCOME_TIMEOUT_S, POLL_S, open_ground, running, send
-from ticketgate.streams.demo.review_console import ReviewConsole, write_key
+from ticketgate.streams.demo.person import KEY, write_keys
+from ticketgate.streams.demo.review_console import ReviewConsole
 from ticketgate.streams.demo.review_person import ReviewPerson
 from ticketgate.streams.demo.worker import GateWorker
 from ticketgate.streams.kafka.connection import connection_of
@@ -62,7 +63,8 @@ async def run_review_demo(
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="ticketgate-demo-")))
         ground = await stack.enter_async_context(open_ground(say))
-        given = {**ground.given, **write_key(folder), "policy": str(policy)}
+        given = {**ground.given, "policy": str(policy)}
+        given |= {"console_keys": str(write_keys(folder)), "console_key": KEY}
         say("starting a worker with the local model, and the console")
         worker = GateWorker({**given, "roles": "decide,settle"})
         del given["redis"], given["guarantee"]

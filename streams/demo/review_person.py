@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 
 from aiohttp import ClientSession, CookieJar
 from ticketgate.streams.demo.ground import OUTCOME_TIMEOUT_S, POLL_S
-from ticketgate.streams.demo.review_console import PERSON
+from ticketgate.streams.demo.person import PERSON
 
 OPEN = ("pressed", "sending", "sent")
 WHY = "pressed by a script"
