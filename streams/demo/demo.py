@@ -25,7 +25,6 @@ from ticketgate.codecs.records.headers import COORDINATE, ERROR_REASON, ERROR_ST
 from ticketgate.codecs.records.identity import Coordinate
 from ticketgate.streams.config.settings import Guarantee, Settings
 from ticketgate.streams.demo.ground import (
-    OUTCOME_TIMEOUT_S,
     POLL_S,
     VISIBLE_TIMEOUT_S,
     open_ground,
@@ -33,7 +32,7 @@ from ticketgate.streams.demo.ground import (
     send,
 )
 from ticketgate.streams.demo.person import Decided, settle_review, write_keys
-from ticketgate.streams.demo.worker import GateWorker
+from ticketgate.streams.demo.worker import GateWorker, has_taken
 from ticketgate.streams.kafka.connection import connection_of
 from ticketgate.streams.kafka.envelope import Record
 from ticketgate.streams.kafka.reading.topic_reading import read_whole
@@ -122,7 +121,7 @@ async def run_demo(
         say(f"sending {counted(len(records), 'record')} to the topic {settings.topic_tickets}")
         started = time.monotonic()
         coordinates = await send(settings, settings.topic_tickets, records)
-        await _wait_until_taken(worker, settings.topic_tickets, len(records), progress)
+        await has_taken(worker, settings.topic_tickets, len(records), progress)
         seconds = time.monotonic() - started
         replays = worker.count("ticketgate_records_total", outcome="replayed")
         silent = replays + sum(record.value is None for record in records)
@@ -137,18 +136,6 @@ async def run_demo(
         seconds=seconds,
         repeated=sum(len(found) - 1 for found in outputs.values()),
     )
-
-
-async def _wait_until_taken(
-    worker: GateWorker, topic: str, count: int, progress: Callable[[int], None]
-) -> None:
-    deadline = time.monotonic() + OUTCOME_TIMEOUT_S
-    while time.monotonic() < deadline:
-        taken = await asyncio.to_thread(worker.count, "ticketgate_records_total", topic=topic)
-        progress(taken)
-        if taken >= count:
-            return
-        await asyncio.sleep(POLL_S)
 
 
 async def _outputs(settings: Settings, *, count: int) -> dict[Coordinate, list[Outcome]]:

@@ -22,7 +22,7 @@ from ticketgate.streams.config.settings import Guarantee, Settings
 from ticketgate.streams.demo.funnel_cases import DemoCase, mended, script_of, seed_cases, write_funnel_file
 from ticketgate.streams.demo.funnel_seen import Outcome, look, outcome_of
 from ticketgate.streams.demo.ground import OUTCOME_TIMEOUT_S, POLL_S, open_ground, running, send
-from ticketgate.streams.demo.worker import GateWorker
+from ticketgate.streams.demo.worker import GateWorker, has_taken
 from ticketgate.streams.parts.bank_process import BankProcess, Book
 
 ROLES = "propose,effects"
@@ -100,7 +100,9 @@ async def run_funnel_demo(*, say: Callable[[str], None], advance: Callable[[int]
             say(f"proposing {case.name}: mended as the topic {settings.topic_repairs} says")
             await proposer.propose(case)
         seconds = time.monotonic() - started
-        await _wait_until_taken(worker, settings, proposer)
+        # What the effects' lanes send later would be missing from the bank's book.
+        dispatched = sum(each.outcome.went_to == settings.topic_dispatch for each in await proposer.results())
+        await has_taken(worker, settings.topic_dispatch, dispatched)
         results = await proposer.results()
         book = await asyncio.to_thread(bank.book)
     return FunnelDemoResult(results, book, ground.guarantee, ground.broker, seconds)
@@ -147,19 +149,6 @@ class _Proposer:
             outcome = outcome_of(case.attempt, seen)
             found.append(CaseResult(case, outcome, tuple(unmet_by(case.expect, outcome, committed))))
         return tuple(found)
-
-
-async def _wait_until_taken(worker: GateWorker, settings: Settings, proposer: _Proposer) -> None:
-    """Until the effects' lanes have nothing left: what they send later would be missing from the bank's book."""
-    deadline = time.monotonic() + OUTCOME_TIMEOUT_S
-    expected = sum(each.outcome.went_to == settings.topic_dispatch for each in await proposer.results())
-    while time.monotonic() < deadline:
-        taken = await asyncio.to_thread(
-            worker.count, "ticketgate_records_total", topic=settings.topic_dispatch
-        )
-        if taken >= expected:
-            return
-        await asyncio.sleep(POLL_S)
 
 
 def unmet_by(expect: Expectation, outcome: Outcome, committed: int) -> Iterator[str]:

@@ -6,7 +6,6 @@ running and no data behind.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -18,11 +17,11 @@ from urllib.parse import unquote
 
 from ticketgate.agents.plural import counted
 from ticketgate.streams.config.settings import Settings
-from ticketgate.streams.demo.ground import OUTCOME_TIMEOUT_S, POLL_S, open_ground, running, send
+from ticketgate.streams.demo.ground import open_ground, running, send
 from ticketgate.streams.demo.person import KEY, write_keys
 from ticketgate.streams.demo.review_console import ReviewConsole
 from ticketgate.streams.demo.review_person import ReviewPerson
-from ticketgate.streams.demo.worker import GateWorker
+from ticketgate.streams.demo.worker import GateWorker, has_taken
 from ticketgate.streams.kafka.connection import connection_of
 from ticketgate.streams.kafka.envelope import Record
 from ticketgate.streams.kafka.reading.topic_reading import read_whole
@@ -73,7 +72,8 @@ async def run_review_demo(
         await stack.enter_async_context(running(console))
         say(f"sending {counted(len(records), 'record')} to the topic {ground.settings.topic_tickets}")
         await send(ground.settings, ground.settings.topic_tickets, records)
-        await _taken(worker, ground.settings.topic_tickets, len(records))
+        if not await has_taken(worker, ground.settings.topic_tickets, len(records)):
+            raise TimeoutError(f"the worker did not take {len(records)} records in time")
         waiting = await _waiting(ground.settings)
         say(f"a scripted person settles {counted(len(waiting), 'ticket')} on {console.url}")
         started = time.monotonic()
@@ -94,14 +94,6 @@ async def run_review_demo(
         ground.broker,
         seconds,
     )
-
-
-async def _taken(worker: GateWorker, topic: str, count: int) -> None:
-    deadline = time.monotonic() + OUTCOME_TIMEOUT_S
-    while await asyncio.to_thread(worker.count, "ticketgate_records_total", topic=topic) < count:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"the worker did not take {count} records in time")
-        await asyncio.sleep(POLL_S)
 
 
 async def _waiting(settings: Settings) -> dict[str, tuple[str, str]]:

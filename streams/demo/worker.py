@@ -5,16 +5,19 @@ Promise: nothing of the caller's settings reaches it but what is given here; `st
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ticketgate.streams.config.settings import PREFIX
+from ticketgate.streams.demo.ground import OUTCOME_TIMEOUT_S, POLL_S
 from ticketgate.streams.parts.ports import HOST, free_port
 from ticketgate.streams.parts.process import Part, Process, temporary_folder
 
@@ -70,3 +73,18 @@ class GateWorker(Part):
             return err.read().decode()
         except OSError:
             return ""
+
+
+async def has_taken(
+    worker: GateWorker, topic: str, count: int, progress: Callable[[int], None] = lambda _: None
+) -> bool:
+    """Wait until a worker has taken so many records of a topic; False if it has not in time. progress: told how many it
+    has so far."""
+    deadline = time.monotonic() + OUTCOME_TIMEOUT_S
+    while time.monotonic() < deadline:
+        taken = await asyncio.to_thread(worker.count, "ticketgate_records_total", topic=topic)
+        progress(taken)
+        if taken >= count:
+            return True
+        await asyncio.sleep(POLL_S)
+    return False
