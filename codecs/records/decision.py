@@ -69,6 +69,10 @@ class PolicyRef:
     version: str
     hash: str
 
+    def to_json(self) -> dict[str, JsonValue]:
+        """The reference as a JSON object."""
+        return {"name": self.name, "version": self.version, "hash": self.hash}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettledByPerson:
@@ -152,7 +156,7 @@ class DecisionRecord:
         }
         if self.values:
             record["values"] = dict(self.values)
-        policy, model = self.policy, self.model
+        model = self.model
         record["violations"] = [
             {"rule": broken.rule, "message": broken.message} for broken in self.violations
         ]
@@ -163,7 +167,7 @@ class DecisionRecord:
         record["answers"] = self.answers
         if self.truncated:
             record["truncated"] = list(self.truncated)
-        record["policy"] = {"name": policy.name, "version": policy.version, "hash": policy.hash}
+        record["policy"] = self.policy.to_json()
         record["model"] = {"id": model.id, "hash": model.hash}
         record["effects"] = effects_json(self.effects)
         record["idempotency_key"] = self.idempotency_key

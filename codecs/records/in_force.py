@@ -46,11 +46,7 @@ class InForceRecord:
         """The record as a JSON object in the wire's field order."""
         return {
             "schema": IN_FORCE_SCHEMA,
-            "policy": {
-                "name": self.policy.name,
-                "version": self.policy.version,
-                "hash": self.policy.hash,
-            },
+            "policy": self.policy.to_json(),
             "at": rfc3339(self.at),
             "by": self.by,
             "file": self.file,

@@ -74,9 +74,8 @@ class PolicyInForce:
 
     def describe(self) -> dict[str, object]:
         """The policy in force, for /readyz."""
-        policy = self.policy.ref
         return {
-            "policy": {"name": policy.name, "version": policy.version, "hash": policy.hash},
+            "policy": self.policy.ref.to_json(),
             **self._judged_by.describe(self._reload),
         }
 

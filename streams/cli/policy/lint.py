@@ -32,7 +32,7 @@ def command(policy: Path, as_json: bool) -> int:
 
     try:
         loaded = load_policy(policy)
-        report, ref = lint(loaded), {"name": loaded.name, "version": loaded.version, "hash": loaded.hash}
+        report, ref = lint(loaded), loaded.ref.to_json()
     except PolicyError as err:
         if any(problem.code == "unreadable" for problem in err.problems):
             raise

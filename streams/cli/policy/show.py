@@ -55,9 +55,8 @@ def command(
     kept = None if prefix is None else kept_policy(prefix, kafka=kafka)
     loaded = kept.load() if kept is not None else policy_named(policy or Path())
     if as_json:
-        told = {"name": loaded.name, "version": loaded.version, "hash": loaded.hash}
         print_json(
-            told
+            loaded.ref.to_json()
             | {"sentences": list(sentences(loaded)), "mermaid": mermaid(loaded), "document": loaded.document}
             | ({} if kept is None else {"in_force": [each.to_json() for each in kept.in_force]})
         )

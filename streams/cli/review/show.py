@@ -76,16 +76,10 @@ def _told(lying: Lying, policy: Policy | None, kept: KeptPolicy | None) -> dict[
     """What is shown of a decision. policy: today's, by which it would be settled. kept: the one that it was made by."""
     from ticketgate.streams.operations.review.desk import suggestions
 
-    by = lying.record.policy
     # The last time before the decision, as far as clocks agree.
     times = [] if kept is None else [each for each in kept.in_force if each.at <= lying.record.decided_at]
     found: dict[str, Any] = {
-        "policy": {
-            "name": by.name,
-            "version": by.version,
-            "hash": by.hash,
-            "in_force": times[-1].to_json() if times else None,
-        },
+        "policy": lying.record.policy.to_json() | {"in_force": times[-1].to_json() if times else None},
         "text": None if lying.ticket is None else lying.ticket.state,
         "attributes": None if lying.ticket is None else lying.ticket.attributes,
         "probabilities": dict(lying.record.probabilities),

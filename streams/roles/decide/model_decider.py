@@ -35,9 +35,9 @@ class ModelDecider:
 
     def describe(self) -> dict[str, object]:
         """The policy and model in force, for /readyz."""
-        policy, model = self._policy.ref, self._scorer.model
+        model = self._scorer.model
         return {
-            "policy": {"name": policy.name, "version": policy.version, "hash": policy.hash},
+            "policy": self._policy.ref.to_json(),
             "model": {"id": model.id, "hash": model.hash},
         }
 
