@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ticketgate.codecs.records.in_force import InForceRecord, decode_in_force
 from ticketgate.codecs.records.settlement import Action
 
 from ....support.deployment import Sent, ticket
@@ -118,6 +119,21 @@ def test_the_whole_case_is_shown_with_suggestions_and_a_timeline(desk: Desk) -> 
     plain = desk.deployment.run("review", "show", "A")
     assert f"policy: support 1 ({desk.policy.hash[:12]}), put in force " in plain.stdout
     assert "they say nothing of what is true" in plain.stderr
+
+
+@pytest.mark.xfail(
+    strict=True, reason="whoever put the policy in force last is named, in another deployment too"
+)
+def test_a_policy_that_another_deployment_put_in_force_as_well_is_told_of_as_ours(desk: Desk) -> None:
+    read = [decode_in_force(each.value or b"") for each in desk.deployment.committed("policies")]
+    (own,) = [each for each in read if isinstance(each, InForceRecord)]
+    other = replace(own, namespace="other", host="elsewhere", by="somebody else")
+    key = f"{own.policy.hash}@{own.to_json()['at']}@other@elsewhere".encode()
+    desk.deployment.send([Sent(other.encode(), key=key)], topic="policies")
+
+    policy = desk.deployment.run("policy", "show", "--hash", own.policy.hash, "--json")
+    assert [each["namespace"] for each in json.loads(policy.stdout)["in_force"]] == [own.namespace, "other"]
+    assert review(desk, "show", "A")["policy"]["in_force"] == own.to_json()
 
 
 def test_who_was_shown_what_is_logged_and_whom_a_pseudonym_stands_for_can_be_erased(desk: Desk) -> None:
