@@ -47,6 +47,12 @@ class KeptPolicy:
     document: bytes
     in_force: tuple[InForceRecord, ...]
 
+    def last_before(self, moment: datetime, *, namespace: str) -> InForceRecord | None:
+        """The last time before it that a deployment put the policy in force, as far as clocks agree; None where no such
+        is told of."""
+        times = [each for each in self.in_force if each.namespace == namespace and each.at <= moment]
+        return times[-1] if times else None
+
     def load(self) -> Policy:
         """To judge by. Raises `CommandError` where it is not the policy of its hash."""
         source = f"policy {self.hash[:12]}"

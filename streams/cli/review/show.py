@@ -54,7 +54,8 @@ def show(key: str, person: str | None, as_json: bool, settings: Settings) -> Non
         events = asyncio.run(timeline(settings, case, progress=progress))
     told: dict[str, Any] = {}
     if lying is not None:
-        told = _told(lying, policy, asyncio.run(kept_policy(settings, lying.record.policy.hash)))
+        kept = asyncio.run(kept_policy(settings, lying.record.policy.hash))
+        told = _told(lying, policy, kept, namespace=settings.namespace)
     if as_json:
         print_json(
             asdict(case) | told | {"settlements": settlements, "timeline": [_event(each) for each in events]}
@@ -72,18 +73,18 @@ def show(key: str, person: str | None, as_json: bool, settings: Settings) -> Non
     )
 
 
-def _told(lying: Lying, policy: Policy | None, kept: KeptPolicy | None) -> dict[str, Any]:
+def _told(lying: Lying, policy: Policy | None, kept: KeptPolicy | None, *, namespace: str) -> dict[str, Any]:
     """What is shown of a decision. policy: today's, by which it would be settled. kept: the one that it was made by."""
     from ticketgate.streams.operations.review.desk import suggestions
 
-    # The last time before the decision, as far as clocks agree.
-    times = [] if kept is None else [each for each in kept.in_force if each.at <= lying.record.decided_at]
+    record = lying.record
+    since = None if kept is None else kept.last_before(record.decided_at, namespace=namespace)
     found: dict[str, Any] = {
-        "policy": lying.record.policy.to_json() | {"in_force": times[-1].to_json() if times else None},
+        "policy": record.policy.to_json() | {"in_force": None if since is None else since.to_json()},
         "text": None if lying.ticket is None else lying.ticket.state,
         "attributes": None if lying.ticket is None else lying.ticket.attributes,
-        "probabilities": dict(lying.record.probabilities),
-        "violations": [{"rule": each.rule, "message": each.message} for each in lying.record.violations],
+        "probabilities": dict(record.probabilities),
+        "violations": [{"rule": each.rule, "message": each.message} for each in record.violations],
     }
     if (judged_by := policy if kept is None else kept.load()) is not None:
         found |= {

@@ -121,9 +121,6 @@ def test_the_whole_case_is_shown_with_suggestions_and_a_timeline(desk: Desk) -> 
     assert "they say nothing of what is true" in plain.stderr
 
 
-@pytest.mark.xfail(
-    strict=True, reason="whoever put the policy in force last is named, in another deployment too"
-)
 def test_a_policy_that_another_deployment_put_in_force_as_well_is_told_of_as_ours(desk: Desk) -> None:
     read = [decode_in_force(each.value or b"") for each in desk.deployment.committed("policies")]
     (own,) = [each for each in read if isinstance(each, InForceRecord)]
