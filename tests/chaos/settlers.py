@@ -26,7 +26,7 @@ from ticketgate.agents.settling.signing import sign
 from ticketgate.codecs.records.settlement import Action, Settlement
 
 from ..support.deployment import Deployment, Sent, partitions_of
-from ..support.desk import KEYS, Desk, read
+from ..support.desk import Desk, read, write_keys
 from ..support.policies import SEED_POLICY
 
 SECOND = 1 / 3
@@ -102,11 +102,8 @@ class Settlers:
     @staticmethod
     def settings(folder: Path) -> dict[str, str]:
         """What workers need besides, and the files of that."""
-        (folder / "keys.toml").write_text(KEYS)
-        (folder / "desk.key").write_bytes(b"d" * 32)
-        (folder / "wall.key").write_bytes(b"w" * 32)
         shutil.copy(SEED_POLICY, folder / "policy.toml")
-        return {"ROLES": "decide,settle", "CONSOLE_KEYS": str(folder / "keys.toml")}
+        return {"ROLES": "decide,settle", "CONSOLE_KEYS": str(write_keys(folder))}
 
     def begin(self) -> None:
         """From now on they look and settle."""

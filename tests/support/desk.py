@@ -41,18 +41,24 @@ BROKEN = {"urgent": 0.9, "review": 0.1, "auto_reply": 0.2, "billing": 0.8, "tech
 RIGHT = ("billing", "review", "urgent")
 
 
+def write_keys(folder: Path) -> Path:
+    """The consoles' keys, and the file that names them."""
+    file = folder / "keys.toml"
+    file.write_text(KEYS)
+    (folder / "desk.key").write_bytes(b"d" * 32)
+    (folder / "wall.key").write_bytes(b"w" * 32)
+    return file
+
+
 def desk_settings(folder: Path, tickets: list[str], **settings: str) -> dict[str, str]:
     """The settings of such a deployment; all of these tickets break the policy's first rule."""
     answers = {name: {"type": "noul", "noul": value} for name, value in BROKEN.items()}
     (folder / "answers.json").write_text(json.dumps(dict.fromkeys(tickets, answers)))
     (folder / "policy.toml").write_text(SUPPORT)
-    (folder / "keys.toml").write_text(KEYS)
-    (folder / "desk.key").write_bytes(b"d" * 32)
-    (folder / "wall.key").write_bytes(b"w" * 32)
     return {
         "policy": str(folder / "policy.toml"),
         "scorer": f"fixed:{folder / 'answers.json'}",
-        "console_keys": str(folder / "keys.toml"),
+        "console_keys": str(write_keys(folder)),
         "console_key": "front-desk",
         "policy_poll": "200ms",
         "partitions": "2",
