@@ -36,23 +36,22 @@ def printable_json(text: str) -> str:
 
 def json_text(value: object, *, indent: int | None = None) -> str:
     """`value` as JSON that people can read."""
-    exact = dict[str, str]()
-    text = json.dumps(_marked(value, exact), ensure_ascii=False, indent=indent)
-    for mark, number in exact.items():
-        text = text.replace(f'"{mark}"', number, 1)
+    exact, mark = list[str](), uuid.uuid4().hex
+    text = json.dumps(_marked(value, exact, mark), ensure_ascii=False, indent=indent)
+    if exact:
+        text = re.sub(f'"{mark}([0-9]+)"', lambda found: exact[int(found[1])], text)
     return printable_json(text)
 
 
-def _marked(value: object, exact: dict[str, str]) -> object:
-    """`value` with a mark in the place of each number that is kept as its text, which json would round. A mark is no
-    text that could stand there: it is new with each call."""
+def _marked(value: object, exact: list[str], mark: str) -> object:
+    """`value` with a mark in the place of each number that is kept as its text, which json would round: `mark`, which
+    is new with each call and so no text that could stand there, and the number's place in `exact`."""
     if isinstance(value, Exact):
-        mark = uuid.uuid4().hex
-        exact[mark] = value.text
-        return mark
+        exact.append(value.text)
+        return f"{mark}{len(exact) - 1}"
     if isinstance(value, Mapping):
-        return {name: _marked(each, exact) for name, each in value.items()}
-    return [_marked(each, exact) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _marked(each, exact, mark) for name, each in value.items()}
+    return [_marked(each, exact, mark) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _shows(char: str) -> bool:

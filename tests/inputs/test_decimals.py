@@ -63,6 +63,15 @@ def test_a_number_is_written_as_it_was_read_and_is_itself_alone(one: str, other:
     assert json.loads(json_text([read]), parse_float=Decimal) == [meant(one)]
 
 
+def test_many_of_them_stand_each_in_its_place() -> None:
+    """As many as a record may have; one look for each would be the square of that."""
+    sent = [f"0.12345678901234567{number:05}" for number in range(10_000)]
+    read = decode(f"[{','.join(sent)}]".encode())
+
+    assert json_text(read) == f"[{', '.join(sent)}]"
+    assert json_text({"a": read, "b": "x"}, indent=1).count("0.1234567890123456709999") == 1
+
+
 def test_a_ticket_keeps_it_on_its_way_through_decision_and_record() -> None:
     sent = f'{{"id":"T","state":{{"n":{LONG}}},"attributes":{{"vip":true,"deep":[{LONG}]}}}}'.encode()
     ticket, rounded = decode_ticket(sent), decode_ticket(sent.replace(LONG.encode(), b"0.12345678901234568"))
