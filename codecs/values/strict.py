@@ -54,7 +54,7 @@ _JSON_WHITE_SPACE = b" \t\n\r"
 
 # What must stand in the bytes before jiter can have let an infinity or a huge integer through, or have rounded a
 # decimal: an exponent, a run of 19 digits (2**63 has 19; an infinity without an exponent has 309), or eight digits on
-# one side of a point (fewer than 16 in all are always held). Text may match too; that costs it the walk, no more. One
+# one side of a point (fewer than 16 in all are always held). Text may match too; that costs it a walk, no more. One
 # leading class and not several alternatives: six times faster on plain text.
 _PERHAPS_OUT_OF_RANGE = re.compile(rb"[0-9](?:[eE]|\.[0-9]{8}|[0-9]{7}(?:\.[0-9]|[0-9]{11}))")
 _PERHAPS_ROUNDED = re.compile(rb"[0-9](?:[eE]|\.[0-9]{8}|[0-9]{7}\.[0-9])")
@@ -94,17 +94,16 @@ def decode(
         what = f"more than {most} objects and arrays, which is what {len(data)} bytes may have"
         # Whoever nests too deeply has too many as well, and is told the nearer reason.
         return (explain(data) if _DEEP.search(data) else None) or _malformed("too_many_containers", what)
+    is_suspicious = _is_suspicious(data)
     try:
-        value = cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True))
+        value = _exactly(data) if is_suspicious and _PERHAPS_ROUNDED.search(data) else _rounded(data)
     except ValueError as err:
         return explain(data, max_depth=max_depth) or _malformed("not_json", f"not JSON: {err}")
-    if not _is_suspicious(data):
-        return value
-    if not _is_within_limits(value, max_depth):
+    if is_suspicious and not _is_within_limits(value, max_depth):
         return explain(data, max_depth=max_depth) or _malformed(
             "out_of_range", "a number or the nesting is beyond what is taken"
         )
-    return _exactly(data) if _PERHAPS_ROUNDED.search(data) else value
+    return value
 
 
 def reread(data: bytes) -> JsonValue:
@@ -154,9 +153,14 @@ def _has_too_many_containers(data: bytes) -> bool:
     return count - sum(_containers(data, *text.span()) for text in _TEXT.finditer(data)) > most
 
 
+def _rounded(data: bytes) -> JsonValue:
+    """The value that `data` writes, with floats for decimals. Raises ValueError."""
+    return cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True))
+
+
 def _exactly(data: bytes) -> JsonValue:
-    """The value that `data`, which was read before, writes, with every number that no float holds as it stands."""
-    value = jiter.from_json(data, allow_inf_nan=False, float_mode="lossless-float")
+    """The value that `data` writes, with every number that no float holds as it stands. Raises ValueError."""
+    value = jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True, float_mode="lossless-float")
     if isinstance(value, jiter.LosslessFloat):
         return number_of(str(value))
     todo = [value]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ticketgate.codecs.records.decision import read_decision
 from ticketgate.codecs.records.identity import fingerprint
 from ticketgate.codecs.records.ticket import Ticket, decode_ticket
+from ticketgate.codecs.values import strict
 from ticketgate.codecs.values.printable import json_text
 from ticketgate.codecs.values.strict import canonical, decode, encode
 from ticketgate.store.ledger.entry_fields import read_entry, write_order
@@ -111,6 +112,24 @@ def test_a_command_prints_it(capsys: pytest.CaptureFixture[str], monkeypatch: py
     print_json(value)
 
     assert LONG in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("said", ['"7f3e21"', LONG, "12.5", "1e5"])
+def test_a_record_is_read_once(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Digits before an e, as most ids have, look like a number that is rounded."""
+    reads, read = list[bytes](), strict.jiter.from_json
+
+    def counted(data: bytes, **arguments: Any) -> object:
+        reads.append(data)
+        return read(data, **arguments)
+
+    monkeypatch.setattr(strict.jiter, "from_json", counted)
+    data = f'{{"id":"7f3e","n":{said}}}'.encode()
+
+    value = decode(data)
+
+    assert isinstance(value, dict)
+    assert reads == [data]
 
 
 def test_plain_numbers_are_plain_floats() -> None:
