@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from ticketgate.streams.config.usage import CommandError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ticketgate.codecs.values.strict import JsonValue
 
 

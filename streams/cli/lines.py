@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError
 from functools import partial
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
-from ticketgate.streams.cli.packed import GZIP_MAGIC, InputFault, Unpacked
+from ticketgate.streams.cli.packed import GZIP_MAGIC, InputFault, Unpacked, unpacked
 
 Line = tuple[int, bytes]
 T = TypeVar("T")
@@ -38,8 +38,8 @@ def is_stream(path: Path) -> bool:
 def read_lines(path: Path) -> Iterator[Line]:
     """A file's lines, unpacked if it is a gzip. Raises `BadLine` and OSError."""
     with path.open("rb") as file:
-        if file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
-            yield from _unpacked_lines(file)
+        if (packed := unpacked(file)) is not None:
+            yield from _unpacked_lines(packed)
             return
         for number, line in enumerate(iter(partial(file.readline, _MOST_LINE_BYTES + 1), b""), 1):
             if len(line) > _MOST_LINE_BYTES:
@@ -47,10 +47,10 @@ def read_lines(path: Path) -> Iterator[Line]:
             yield number, line.removesuffix(b"\n")
 
 
-def _unpacked_lines(file: IO[bytes]) -> Iterator[Line]:
+def _unpacked_lines(packed: Unpacked) -> Iterator[Line]:
     number = 0
     try:
-        for number, line in enumerate(Unpacked(file).lines(), 1):
+        for number, line in enumerate(packed.lines(), 1):
             yield number, line.removesuffix(b"\n")
     except InputFault as err:
         raise BadLine(f"{number + 1}: {err}") from err

@@ -87,14 +87,19 @@ class Unpacked:
             )
 
 
-def unpack(content: bytes, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+def unpacked(file: io.BufferedReader) -> Unpacked | None:
+    """What a file unpacks to that begins as a gzip does; None for another, of which nothing is read then."""
+    return Unpacked(file) if file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC) else None
+
+
+def unpack(content: bytes) -> bytes:
     """What a gzip unpacks to. Raises `InputFault`."""
-    unpacked, parts, count = Unpacked(io.BytesIO(content)), list[bytes](), 0
-    while part := unpacked.some(2**20):
+    packed, parts, count = Unpacked(io.BytesIO(content)), list[bytes](), 0
+    while part := packed.some(2**20):
         parts.append(part)
         count += len(part)
-        if count > max_bytes:
-            raise InputFault(f"unpacks to more than the {max_bytes} bytes that are read; give less")
+        if count > MAX_FILE_BYTES:
+            raise InputFault(f"unpacks to more than the {MAX_FILE_BYTES} bytes that are read; give less")
     return b"".join(parts)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from ticketgate.streams.cli.files import named
 from ticketgate.streams.cli.lines import BadLine, Line, is_stream, read_lines, stream_lines
 from ticketgate.streams.cli.output import say
-from ticketgate.streams.cli.packed import GZIP_MAGIC, InputFault, Unpacked
+from ticketgate.streams.cli.packed import InputFault, unpacked
 from ticketgate.streams.cli.records.csv_rows import Table, open_table, read_rows
 from ticketgate.streams.config.usage import CommandError
 
@@ -125,12 +125,11 @@ def _keep(stream: Path, path: Path) -> None:
 def _unpacked(path: Path, to: Path) -> Path:
     """The file that holds the table: `to`, if `path` is a gzip. Raises `BadLine` and OSError."""
     with path.open("rb") as file:
-        if not file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
+        if (packed := unpacked(file)) is None:
             return path
-        unpacked = Unpacked(file)
         with to.open("wb") as kept:
             try:
-                while part := unpacked.some(_CHUNK_BYTES):
+                while part := packed.some(_CHUNK_BYTES):
                     kept.write(part)
             except InputFault as err:
                 raise BadLine(f"1: {err}") from err
