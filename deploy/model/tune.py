@@ -8,7 +8,7 @@ one of its own is trained on the vectors as they are after rounding.
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -26,7 +26,6 @@ STEPS = 700
 ALONE = 60  # the first steps train the head alone
 RATE, HEAD_RATE = 2e-4, 1.5e-3
 # Tickets that one of the processes reads a step, by kind; a set of turns has four.
-PROCESSES = 2
 TICKETS = {"public": 6, "own": 2, "contrast": 3, "generic": 2, "graded": 2, "choice": 2}
 SETS = 6
 KEPT_AS_THEY_ARE = 6
@@ -43,8 +42,7 @@ def tune(
     *,
     without: set[str],
     seed: int,
-    watch: Callable[[Student, Head, int], None] = lambda *_: None,
-) -> Head:
+) -> None:
     """Trains the student in place. made: rows by kind; known: texts, and the vectors that they should keep; without:
     groups of rows that are not learnt from."""
     place = distributed.get_rank()
@@ -72,17 +70,17 @@ def tune(
         stay = chance.sample(names, KEPT_AS_THEY_ARE)
         read = _Read(
             [text for turn in chosen for text, _ in turn.states] + [turn.question for turn in chosen]
-            + [text for row, _ in rows for text in (row.state, row.question)] + stay,
+            + [text for row in rows for text in (row.state, row.question)] + stay,
             student, tokenizer, frozen=step < ALONE,
         )  # fmt: skip
         found = head(
-            read([text for turn in chosen for text, _ in turn.states] + [row.state for row, _ in rows]),
-            read([turn.question for turn in chosen for _ in turn.states] + [row.question for row, _ in rows]),
+            read([text for turn in chosen for text, _ in turn.states] + [row.state for row in rows]),
+            read([turn.question for turn in chosen for _ in turn.states] + [row.question for row in rows]),
         )
         labels = torch.tensor(
-            [label for turn in chosen for _, label in turn.states] + [row.label for row, _ in rows]
+            [label for turn in chosen for _, label in turn.states] + [row.label for row in rows]
         )
-        weights = torch.tensor([TURNS] * 4 * SETS + [row.weight * weight for row, weight in rows])
+        weights = torch.tensor([TURNS] * 4 * SETS + [row.weight for row in rows])
         answered = functional.binary_cross_entropy_with_logits(found, labels, weight=weights, reduction="sum")
         pairs = found[: 4 * SETS].view(SETS, 2, 2)
         order = functional.softplus(1.0 - (pairs[:, :, None, 0] - pairs[:, None, :, 1])).mean()
@@ -108,16 +106,13 @@ def tune(
                 f"{time.process_time() - started:.0f} s",
                 flush=True,
             )
-        if step % 150 == 149 and place == 0:
-            watch(student, head, step)
-    return head.eval()
 
 
 def _average(parameters: Sequence[torch.nn.Parameter]) -> None:
     """Each gradient becomes the mean of all processes'."""
     joined = torch.cat([each.grad.flatten() for each in parameters])
     distributed.all_reduce(joined)
-    joined /= PROCESSES
+    joined /= distributed.get_world_size()
     at = 0
     for each in parameters:
         each.grad.copy_(joined[at : at + each.numel()].view_as(each))
@@ -128,7 +123,7 @@ class _Read:
     """The vectors of some texts, each read once."""
 
     def __init__(self, texts: Sequence[str], student: Student, tokenizer: Tokenizer, *, frozen: bool) -> None:
-        # Two batches by length: a long ticket would pad a hundred questions.
+        # Three batches by length: a long ticket would pad a hundred questions.
         tokens = {text: tokenizer.encode(text).ids[:128] for text in dict.fromkeys(texts)}
         self.texts = sorted(tokens, key=lambda text: len(tokens[text]))
         cut = len(self.texts) * 6 // 10, len(self.texts) * 9 // 10
@@ -150,8 +145,7 @@ class Reader:
         self._student, self._tokenizer = student, tokenizer
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
-        with torch.no_grad():
-            return _Read(texts, self._student, self._tokenizer, frozen=True)(texts).numpy()
+        return _Read(texts, self._student, self._tokenizer, frozen=True)(texts).numpy()
 
 
 def _by_ticket(rows: Sequence[Row], without: set[str]) -> list[list[Row]]:
@@ -162,10 +156,10 @@ def _by_ticket(rows: Sequence[Row], without: set[str]) -> list[list[Row]]:
     return list(listed.values())
 
 
-def _some(asked: Sequence[list[Row]], count: int, chance: random.Random) -> list[tuple[Row, float]]:
-    """Some tickets' rows, with what each weighs."""
+def _some(asked: Sequence[list[Row]], count: int, chance: random.Random) -> list[Row]:
+    """Some tickets' rows."""
     return [
-        (row, 1.0)
+        row
         for listed in chance.sample(asked, count)
         for row in chance.sample(listed, min(ROWS_OF_A_TICKET, len(listed)))
     ]
@@ -180,9 +174,8 @@ def _mean_of_questions(
     student: Student, made: dict[str, list[Row]], tokenizer: Tokenizer, chance: random.Random
 ) -> torch.Tensor:
     questions = sorted({row.question for rows in made.values() for row in rows})
-    with torch.no_grad():
-        read = _Read(chance.sample(questions, 600), student, tokenizer, frozen=True)
-        return read(read.texts).mean(0)
+    read = _Read(chance.sample(questions, 600), student, tokenizer, frozen=True)
+    return read(read.texts).mean(0)
 
 
 def _cosine(found: torch.Tensor, aim: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:

@@ -25,7 +25,7 @@ class Encoder:
 
     def read(self, texts: Sequence[str]) -> None:
         """Keep the vectors of many texts, read by several processes that share one core's work evenly."""
-        new = sorted(set(texts) - self._known.keys(), key=lambda text: (len(text), text))
+        new = self._new(texts)
         parts = [new[first::PROCESSES] for first in range(PROCESSES)]
         for part, found in zip(
             parts, apart([partial(Encoder(self._folder), part) for part in parts]), strict=True
@@ -34,10 +34,8 @@ class Encoder:
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """float32 [len(texts), 384]."""
-        # By length, then by text: a set has another order in each process, and batches would differ in the last digits.
-        new = sorted(set(texts) - self._known.keys(), key=lambda text: (len(text), text))
         batch: list[tuple[str, list[int]]] = []
-        for text in new:
+        for text in self._new(texts):
             ids = self._tokenizer.encode(text).ids
             ids = ids if len(ids) <= WINDOW else [*ids[: WINDOW - 1], ids[-1]]
             if batch and max(len(ids), *(len(i) for _, i in batch)) * (len(batch) + 1) > BATCH_TOKENS:
@@ -47,6 +45,10 @@ class Encoder:
         if batch:
             self._run(batch)
         return np.stack([self._known[t] for t in texts])
+
+    def _new(self, texts: Sequence[str]) -> list[str]:
+        # By length, then by text: a set has another order in each process, and batches would differ in the last digits.
+        return sorted(set(texts) - self._known.keys(), key=lambda text: (len(text), text))
 
     def _run(self, batch: list[tuple[str, list[int]]]) -> None:
         width = max(len(ids) for _, ids in batch)
