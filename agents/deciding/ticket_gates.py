@@ -32,7 +32,7 @@ def check_state(case: TicketCase) -> Verdict | None:
     """A state that says nothing, or nothing any more once it is cleaned, is not worth a model's guess."""
     if is_empty_state(case.ticket.state):
         return _review(Stage.STATE, ("the state is empty: there is nothing to read",), STATE_NEXT_STEP)
-    if is_empty_state(case.read.state):
+    if case.read is not case.ticket and is_empty_state(case.read.state):
         cleaned = ", ".join(case.policy.clean)
         reason = f"nothing is left of the state once it is cleaned ({cleaned}): there is nothing to read"
         return _review(Stage.STATE, (reason,), STATE_NEXT_STEP)
