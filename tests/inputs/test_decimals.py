@@ -6,6 +6,7 @@ import json
 from decimal import Decimal
 from typing import Any, cast
 
+import jiter
 import orjson
 import pytest
 from hypothesis import assume, example, given
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 from ticketgate.codecs.records.decision import read_decision
 from ticketgate.codecs.records.identity import fingerprint
 from ticketgate.codecs.records.ticket import Ticket, decode_ticket
-from ticketgate.codecs.values import strict
 from ticketgate.codecs.values.printable import json_text
 from ticketgate.codecs.values.strict import canonical, decode, encode
 from ticketgate.store.ledger.entry_fields import read_entry, write_order
@@ -117,13 +117,13 @@ def test_a_command_prints_it(capsys: pytest.CaptureFixture[str], monkeypatch: py
 @pytest.mark.parametrize("said", ['"7f3e21"', LONG, "12.5", "1e5"])
 def test_a_record_is_read_once(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Digits before an e, as most ids have, look like a number that is rounded."""
-    reads, read = list[bytes](), strict.jiter.from_json
+    reads, read = list[bytes](), jiter.from_json
 
     def counted(data: bytes, **arguments: Any) -> object:
         reads.append(data)
         return read(data, **arguments)
 
-    monkeypatch.setattr(strict.jiter, "from_json", counted)
+    monkeypatch.setattr(jiter, "from_json", counted)
     data = f'{{"id":"7f3e","n":{said}}}'.encode()
 
     value = decode(data)
