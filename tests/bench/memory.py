@@ -115,7 +115,11 @@ def measure(*, tickets: int, batch_size: int) -> tuple[list[Sample], float, floa
             sent_s = time.monotonic() - started
             print(f"{tickets} tickets lie on the topic after {sent_s:.0f} s", file=sys.stderr, flush=True)
             worker = gate.start_worker()
-            return asyncio.run(_watch(gate, worker, valkey.pid, tickets)), sent_s, time.monotonic() - started - sent_s
+            return (
+                asyncio.run(_watch(gate, worker, valkey.pid, tickets)),
+                sent_s,
+                time.monotonic() - started - sent_s,
+            )
 
 
 async def _watch(gate: Deployment, worker: Worker, redis_pid: int, tickets: int) -> list[Sample]:
@@ -184,7 +188,9 @@ def report(samples: Sequence[Sample], *, tickets: int, batch_size: int, sent_s: 
         partitions=partitions, batch_size=batch_size, ticket_bytes=len(small_ticket(f"M-{tickets}"))
     )
     parts = tenths(samples)
-    print("| decided | RSS, MiB: least | most | worker CPU, µs a ticket | Redis CPU |\n|---:|---:|---:|---:|---:|")
+    print(
+        "| decided | RSS, MiB: least | most | worker CPU, µs a ticket | Redis CPU |\n|---:|---:|---:|---:|---:|"
+    )
     for part in parts:
         print(
             f"| {part.low:,} to {part.high:,} | {part.least_rss / MIB:.1f} | {part.most_rss / MIB:.1f}"

@@ -46,6 +46,7 @@ async def take_all(
     *,
     beside: Iterable[int],
     what: str,
+    timeout_s: float = ROUND_TIMEOUT_S,
 ) -> Spent:
     """Send while the worker is stopped; let it go on; wait until all is committed. tickets: each with its id. beside:
     pids. Raises AssertionError, by `what`, if the worker ends or the round does not."""
@@ -61,7 +62,7 @@ async def take_all(
         finally:
             process.send_signal(signal.SIGCONT)
         while await group.committed() < before + count:
-            if process.poll() is not None or time.monotonic() > started + ROUND_TIMEOUT_S:
+            if process.poll() is not None or time.monotonic() > started + timeout_s:
                 raise AssertionError(f"{what} did not end\n{worker.log()[-3000:]}")
             await asyncio.sleep(POLL_S)
         seconds = time.monotonic() - started
