@@ -12,14 +12,14 @@ from typing import Annotated, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from ticketgate.agents.scoring.contracts import Contract, Embedding, open_contract
+from ticketgate.agents.scoring.contracts import Contract, Embedding, open_contract, score_each
 from ticketgate.agents.scoring.folder import ModelFolder, first_fault, load_folder
 from ticketgate.agents.scoring.languages import Languages, words
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import ENGINE_ERRORS
 from ticketgate.agents.scoring.shipped import default_model_path
 from ticketgate.agents.scoring.shortlist import EmbedFn
-from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
+from ticketgate.agents.scoring.shortlisting import Shortlister, score_shortlisted
 from ticketgate.agents.scoring.tokens import Tokenization
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
@@ -55,7 +55,9 @@ class OnnxScorer:
 
     def __init__(self, contract: Contract, *, model: ModelRef, reader: Reader | None = None) -> None:
         self._contract, self._model, self._reader = contract, model, reader
-        self._embed = LazyEmbed((lambda: self.embed) if isinstance(contract, Embedding) else default_embed)
+        self._shortlister = Shortlister(
+            (lambda: self.embed) if isinstance(contract, Embedding) else default_embed
+        )
 
     @classmethod
     def open(cls, path: Path, *, threads: int = 1) -> Self:
@@ -77,7 +79,7 @@ class OnnxScorer:
 
     def score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """One Scores a ticket, in order. Raises what onnxruntime raises."""
-        return score_shortlisted(self._score, self._embed, tickets, questions)
+        return score_shortlisted(self._score, self._shortlister, tickets, questions)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[texts, width], by the model's encoder. Raises TypeError if the model reads ticket and question together."""
@@ -85,8 +87,8 @@ class OnnxScorer:
             raise TypeError("this model has no vectors of single texts")
         return self._contract.embed(texts)
 
-    def _score(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
-        scores = self._contract.score([ticket.state for ticket in tickets], questions)
+    def _score(self, tickets: Sequence[Ticket], asked: Sequence[Mapping[str, Question]]) -> Sequence[Scores]:
+        scores = score_each(self._contract, [ticket.state for ticket in tickets], asked)
         if self._reader is None:
             return scores
         reasons = [self._reader.refusal(ticket.state) for ticket in tickets]

@@ -16,8 +16,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
-from urllib.parse import urlsplit
 
 from ticketgate.agents.plural import counted
 from ticketgate.agents.scoring.remote_client import (
@@ -27,19 +27,17 @@ from ticketgate.agents.scoring.remote_client import (
     Outcome,
     Refused,
     RemoteClient,
+    endpoint_of,
 )
-from ticketgate.agents.scoring.scorer import Failure, ScorerError, ScorerUnavailable, Scores
+from ticketgate.agents.scoring.scorer import Failure, ScorerUnavailable, Scores
 from ticketgate.agents.scoring.shortlist import EmbedFn
-from ticketgate.agents.scoring.shortlisting import LazyEmbed, score_shortlisted
+from ticketgate.agents.scoring.shortlisting import Shortlister, score_shortlisted
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
-from ticketgate.codecs.systemone.protocol import PATH
 from ticketgate.codecs.systemone.questions import Question
 from ticketgate.codecs.values.malformed import quote
-from ticketgate.codecs.values.redact import redact
 from ticketgate.codecs.values.strict import JsonValue, canonical, encode
 
-SETTING: Final = "TICKETGATE_SCORER"
 DEFAULT_MODEL: Final = "jev-latest"
 
 # Of the time that a batch may take, what one request may: two that hang and a canary still fit.
@@ -54,13 +52,22 @@ MOST_TOLD: Final = 200
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is posted for one ticket, what is asked in it, and the same questions about a harmless state."""
+
+    body: bytes
+    canary: bytes
+    asked: Mapping[str, Question]
+
+
 class RemoteScorer:
     """Asks a System One server, a request a ticket. Safe to call from several threads at once."""
 
     def __init__(self, url: str, *, key: str | None, model: str, timeout_s: float) -> None:
         self._url, self._asked_model, self._timeout_s = url, model, timeout_s
         self._ref = self._model_ref(model)
-        self._embed = LazyEmbed(_shipped_encoder)
+        self._shortlister = Shortlister(_shipped_encoder)
         self._loop = _LoopThread()
         self._client = self._loop.run(_client(url, key, timeout_s * REQUEST_SHARE))
         # The rest is touched in the loop alone.
@@ -79,7 +86,7 @@ class RemoteScorer:
 
         model: what to ask it for. timeout_s: the longest that a batch may take. Raises ScorerError for what is no URL.
         """
-        return cls(_endpoint(url), key=key, model=model, timeout_s=timeout_s)
+        return cls(endpoint_of(url), key=key, model=model, timeout_s=timeout_s)
 
     @property
     def model(self) -> ModelRef:
@@ -90,12 +97,18 @@ class RemoteScorer:
         """One Scores a ticket, in order. Raises ScorerUnavailable."""
         if not tickets or not questions:
             return tuple(Scores(answers={}) for _ in tickets)
-        return score_shortlisted(self._ask, self._embed, tickets, questions)
+        return score_shortlisted(self._ask, self._shortlister, tickets, questions)
 
-    def _ask(self, tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
-        asked: JsonValue = {name: question.to_json() for name, question in questions.items()}
-        bodies = [self._body(ticket.state, asked) for ticket in tickets]
-        return self._loop.run(self._score(bodies, canary=self._body(CANARY_STATE, asked), asked=questions))
+    def _ask(self, tickets: Sequence[Ticket], asked: Sequence[Mapping[str, Question]]) -> Sequence[Scores]:
+        written: dict[int, tuple[JsonValue, bytes]] = {}
+        requests: list[_Request] = []
+        for ticket, questions in zip(tickets, asked, strict=True):
+            if id(questions) not in written:
+                told: JsonValue = {name: question.to_json() for name, question in questions.items()}
+                written[id(questions)] = (told, self._body(CANARY_STATE, told))
+            told, canary = written[id(questions)]
+            requests.append(_Request(self._body(ticket.state, told), canary, questions))
+        return self._loop.run(self._score(requests))
 
     def close(self) -> None:
         """Break off what is under way and close the connections."""
@@ -104,22 +117,21 @@ class RemoteScorer:
     def _body(self, state: JsonValue, questions: JsonValue) -> bytes:
         return encode({"model": self._asked_model, "state": state, "questions": questions})
 
-    async def _score(
-        self, bodies: Sequence[bytes], *, canary: bytes, asked: Mapping[str, Question]
-    ) -> tuple[Scores, ...]:
+    async def _score(self, requests: Sequence[_Request]) -> tuple[Scores, ...]:
         try:
             async with asyncio.timeout(self._timeout_s):
                 if self._is_away:
-                    await self._try_gently(canary)
-                scores = await self._together([self._one(body, canary, asked) for body in bodies])
+                    await self._try_gently(requests[0].canary)
+                scores = await self._together([self._one(request) for request in requests])
         except ScorerUnavailable:
             self._is_away = True
             raise
         except TimeoutError as err:
             self._is_away = True
             raise ScorerUnavailable(
-                f"{self._url}: not every one of {counted(len(bodies), 'ticket')} was answered in {self._timeout_s:g} s;"
-                " those that were are kept (a smaller TICKETGATE_BATCH_SIZE asks for less at a time)"
+                f"{self._url}: not every one of {counted(len(requests), 'ticket')} was answered in"
+                f" {self._timeout_s:g} s; those that were are kept (a smaller TICKETGATE_BATCH_SIZE asks for less at a"
+                " time)"
             ) from err
         self._is_away = False
         self._kept.clear()
@@ -148,15 +160,15 @@ class RemoteScorer:
             raise _first(away) from errors
         return tuple(task.result() for task in tasks)
 
-    async def _one(self, body: bytes, canary: bytes, asked: Mapping[str, Question]) -> Scores:
-        name = hashlib.sha256(body).digest()
+    async def _one(self, request: _Request) -> Scores:
+        name = hashlib.sha256(request.body).digest()
         if name in self._kept:
             return self._kept[name]
         async with self._at_once:
-            outcome = await self._client.ask(body)
+            outcome = await self._client.ask(request.body)
             if not isinstance(outcome, Answered):
-                await self._require_answer(canary)
-        scores = self._scores(outcome, asked)
+                await self._require_answer(request.canary)
+        scores = self._scores(outcome, request.asked)
         self._kept[name] = scores
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
@@ -274,25 +286,3 @@ def _first(errors: BaseExceptionGroup[ScorerUnavailable]) -> ScorerUnavailable:
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     return found if isinstance(found, ScorerUnavailable) else ScorerUnavailable(str(found))
-
-
-def _endpoint(url: str) -> str:
-    """Where to post, for a server's root or the endpoint itself."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        # What it says of the URL quotes the URL, and the password in it.
-        raise _no_url(f"remote:{redact(url)} is no URL") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise _no_url("the remote scorer's URL must be http://HOST… or https://HOST…")
-    if "@" in parts.netloc:
-        raise _no_url("the remote scorer's URL holds a password; it belongs into TICKETGATE_SCORER_KEY")
-    if parts.query or parts.fragment:
-        raise _no_url("the remote scorer's URL has a query or fragment")
-    root = url.rstrip("/")
-    return root if root.endswith(PATH) else root + PATH
-
-
-def _no_url(what: str) -> ScorerError:
-    return ScorerError(what, remedy="write it as remote:https://HOST:PORT", setting=SETTING)

@@ -12,10 +12,15 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
-from ticketgate.agents.scoring.scorer import ScorerUnavailable
+from ticketgate.agents.scoring.scorer import ScorerError, ScorerUnavailable
+from ticketgate.codecs.systemone.protocol import PATH
+from ticketgate.codecs.values.redact import redact
 from ticketgate.codecs.values.strict import JsonValue, Malformed, decode
+
+SETTING: Final = "TICKETGATE_SCORER"
 
 # 255 options in each of many questions are a few hundred kilobytes.
 MAX_RESPONSE_BYTES: Final = 8 * 2**20
@@ -248,3 +253,25 @@ async def _limited(response: aiohttp.ClientResponse) -> bytes | None:
             response.close()
             return None
     return bytes(content)
+
+
+def endpoint_of(url: str) -> str:
+    """Where to post, for a server's root or the endpoint itself."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        # What it says of the URL quotes the URL, and the password in it.
+        raise _no_url(f"remote:{redact(url)} is no URL") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise _no_url("the remote scorer's URL must be http://HOST… or https://HOST…")
+    if "@" in parts.netloc:
+        raise _no_url("the remote scorer's URL holds a password; it belongs into TICKETGATE_SCORER_KEY")
+    if parts.query or parts.fragment:
+        raise _no_url("the remote scorer's URL has a query or fragment")
+    root = url.rstrip("/")
+    return root if root.endswith(PATH) else root + PATH
+
+
+def _no_url(what: str) -> ScorerError:
+    return ScorerError(what, remedy="write it as remote:https://HOST:PORT", setting=SETTING)

@@ -8,7 +8,7 @@ are over that set alone: they say nothing of what was left out. The caller's que
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -54,6 +54,40 @@ class Shortlist:
         }
 
 
+class OptionVectors:
+    """A choice's options beside each other, from which the nearest to a text are taken: for one text or many.
+
+    labels: the options' in the question's order. vectors: [options, width], as an embedding function gave them.
+    """
+
+    def __init__(self, labels: Sequence[str], vectors: NDArray[np.float64]) -> None:
+        self._labels, self._unit = tuple(labels), _unit(vectors)
+
+    def nearest(self, asked: NDArray[np.float64], k: int) -> Shortlist:
+        """The k nearest to the text whose vector is `asked` [width]; k is less than there are options.
+
+        Raises ShortlistError if it is of another width.
+        """
+        if len(asked) != self._unit.shape[1]:
+            raise ShortlistError(
+                f"the embedding function gave vectors of the widths {sorted({len(asked), self._unit.shape[1]})}"
+            )
+        # Not for many texts in one product: a ticket's cosines are to be those that it has alone, to the last digit.
+        cosines: NDArray[np.float64] = np.einsum("w,nw->n", _unit(asked[None])[0], self._unit)
+        # Not by sorting all: of 10,000 that takes as long as their cosines do.
+        least = np.partition(cosines, len(cosines) - k)[len(cosines) - k]
+        above = np.flatnonzero(cosines > least)
+        # Of equals the earlier. Then back into the question's order, for ties of the answer.
+        equal = np.flatnonzero(cosines == least)[: k - len(above)]
+        places = np.sort(np.concatenate((above, equal))).tolist()
+        return Shortlist(
+            tuple(self._labels[place] for place in places),
+            tuple(float(cosines[place]) for place in places),
+            k,
+            len(self._labels),
+        )
+
+
 def shortlist_choice(
     state: JsonValue,
     criteria: Mapping[str, JsonValue] | Sequence[tuple[str, JsonValue]],
@@ -75,16 +109,25 @@ def shortlist_choice(
             raise ShortlistError(f"two options have the label {quote(label)}")
         seen.add(label)
     if k >= len(labels):
-        return Shortlist(tuple(labels), None, k, len(labels))
-    asked = render(state) if instructions is None else f"{render(instructions)[:MOST_CHARS]}\n{render(state)}"
-    texts = [asked, *(label if text is None else f"{label}: {render(text)}" for label, text in options)]
+        return whole(labels, k)
+    texts = [asked_text(state, instructions), *option_texts(options)]
     vectors = as_vectors(embed(texts), len(texts))
-    cosines = _cosines(vectors[0], vectors[1:])
-    # Stable: of equals the earlier. Then back into the question's order, for ties of the answer.
-    kept = sorted(np.argsort(-cosines, kind="stable")[:k].tolist())
-    return Shortlist(
-        tuple(labels[place] for place in kept), tuple(float(cosines[place]) for place in kept), k, len(labels)
-    )
+    return OptionVectors(labels, vectors[1:]).nearest(vectors[0], k)
+
+
+def whole(labels: Sequence[str], k: int) -> Shortlist:
+    """All options, of which there are no more than k."""
+    return Shortlist(tuple(labels), None, k, len(labels))
+
+
+def asked_text(state: JsonValue, instructions: JsonValue) -> str:
+    """What is embedded of a ticket: what is asked, and its state."""
+    return render(state) if instructions is None else f"{render(instructions)[:MOST_CHARS]}\n{render(state)}"
+
+
+def option_texts(options: Iterable[tuple[str, JsonValue]]) -> list[str]:
+    """What is embedded of each option: its label, and its description where it has one."""
+    return [label if text is None else f"{label}: {render(text)}" for label, text in options]
 
 
 def as_vectors(found: ArrayLike, count: int) -> NDArray[np.float64]:
@@ -100,15 +143,9 @@ def as_vectors(found: ArrayLike, count: int) -> NDArray[np.float64]:
     return vectors
 
 
-def _cosines(asked: NDArray[np.float64], options: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of a vector of zeros, 0; a number that is not finite counts as 0."""
-    asked, options = (np.nan_to_num(each, nan=0.0, posinf=0.0, neginf=0.0) for each in (asked, options))
-    asked, options = _unit(asked[None])[0], _unit(options)
-    cosines: NDArray[np.float64] = np.einsum("w,nw->n", asked, options)
-    return cosines
-
-
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each of length 1; one of zeros stays so, and a number that is not finite counts as 0."""
+    vectors = np.nan_to_num(vectors, nan=0.0, posinf=0.0, neginf=0.0)
     # By the largest first: squares of very large numbers would not be finite, those of very small ones 0.
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     scaled = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from ticketgate.agents.scoring.tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +51,15 @@ class VectorCache:
             self._kept |= encoded
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
+
+
+def joined(windows: Sequence[Tokens], vectors: Sequence[NDArray[np.float32]]) -> TextVector:
+    """One text's vector: the mean of its windows' by their tokens, of length 1."""
+    lengths = [len(window.ids) for window in windows]
+    is_truncated = any(window.is_truncated for window in windows)
+    if len(windows) == 1:
+        # A copy: a row would keep the whole batch's array alive in the cache.
+        return TextVector(vectors[0].copy(), tokens=lengths[0], is_truncated=is_truncated)
+    total = np.einsum("w,wd->d", np.array(lengths, np.float32), np.stack(vectors))
+    size = max(float(np.sqrt(np.einsum("d,d->", total, total))), 1e-9)
+    return TextVector(total / np.float32(size), tokens=sum(lengths), is_truncated=is_truncated)

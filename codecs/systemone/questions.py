@@ -59,7 +59,7 @@ class NoulQuestion:
         return _question_json(self.type, self.instructions, kept or None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ChoiceQuestion:
     """Which one. `criteria` gives 2 to 255 options in order, each label with its description or None.
 

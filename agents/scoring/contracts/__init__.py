@@ -17,7 +17,15 @@ from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.codecs.systemone.questions import Question
 from ticketgate.codecs.values.strict import JsonValue
 
-__all__ = ["Contract", "Embedding", "OpenContract", "open_contract", "register_contract"]
+__all__ = [
+    "AskedApart",
+    "Contract",
+    "Embedding",
+    "OpenContract",
+    "open_contract",
+    "register_contract",
+    "score_each",
+]
 
 
 class Contract(Protocol):
@@ -25,6 +33,18 @@ class Contract(Protocol):
 
     def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """One Scores a state, in order; what `Scorer.score` promises holds here too."""
+        ...
+
+
+@runtime_checkable
+class AskedApart(Protocol):
+    """A contract that can put questions of its own to each state of a batch, without an inference for each state."""
+
+    def score_each(
+        self, states: Sequence[JsonValue], asked: Sequence[Mapping[str, Question]]
+    ) -> Sequence[Scores]:
+        """One Scores a state, as `score` would give it for that state and its questions alone. What is put to several
+        states is one object."""
         ...
 
 
@@ -47,6 +67,21 @@ _CONTRACTS: dict[str, OpenContract] = {
     option_markers.NAME: option_markers.OptionMarkers,
     pair_logit.NAME: pair_logit.PairLogit,
 }
+
+
+def score_each(
+    contract: Contract, states: Sequence[JsonValue], asked: Sequence[Mapping[str, Question]]
+) -> Sequence[Scores]:
+    """One Scores a state, each with its own questions; where the contract cannot do that, one state after another."""
+    if all(questions is asked[0] for questions in asked):
+        return contract.score(states, asked[0]) if asked else ()
+    if isinstance(contract, AskedApart):
+        return contract.score_each(states, asked)
+    return [
+        scores
+        for state, questions in zip(states, asked, strict=True)
+        for scores in contract.score([state], questions)
+    ]
 
 
 def register_contract(name: str, opener: OpenContract) -> None:

@@ -7,6 +7,7 @@ to see.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,11 +17,30 @@ from ticketgate.agents.scoring.folder import ModelFolder, first_fault
 from ticketgate.agents.scoring.render import render
 from ticketgate.agents.scoring.scorer import Failure, ScorerError
 from ticketgate.codecs.systemone.answers import ChoiceAnswer, ScoreAnswer, confidence
-from ticketgate.codecs.systemone.questions import MAX_OPTIONS, ChoiceQuestion, ScoreQuestion
+from ticketgate.codecs.systemone.questions import MAX_OPTIONS, ChoiceQuestion, Question, ScoreQuestion
 from ticketgate.codecs.values.malformed import quote
 from ticketgate.codecs.values.strict import JsonValue
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """One question, and to which states of a batch it is put: their places, and what it is called there."""
+
+    question: Question
+    to: list[tuple[int, str]]
+
+
+def each_once(asked: Sequence[Mapping[str, Question]]) -> list[Put]:
+    """The questions of a batch, `asked` for each state: one that is the same object is there once."""
+    found: dict[int, Put] = {}
+    for place, questions in enumerate(asked):
+        for name, question in questions.items():
+            if id(question) not in found:
+                found[id(question)] = Put(question, [])
+            found[id(question)].to.append((place, name))
+    return list(found.values())
 
 
 def fill(template: str, *, most: int, **values: JsonValue) -> str:

@@ -14,7 +14,7 @@ behind the other, and its vector is the mean of theirs by their tokens; what lie
 truncated. Of a question's text one window is read.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,20 +23,26 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 from ticketgate.agents.scoring.contracts.answering import (
     Platt,
-    StatementTemplate,
+    Put,
     distributed_answer,
-    fill,
+    each_once,
     noul_answer,
     sigmoid,
     softmax,
     wrong_manifest,
 )
+from ticketgate.agents.scoring.contracts.wording import Template, Wording
 from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import open_graph
 from ticketgate.agents.scoring.tokens import Tokenization, Tokens, even_batches
-from ticketgate.agents.scoring.vectors import TextVector, VectorCache
-from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.agents.scoring.vectors import TextVector, VectorCache, joined
+from ticketgate.codecs.systemone.questions import (
+    MAX_SHORTLISTED,
+    ChoiceQuestion,
+    NoulQuestion,
+    Question,
+)
 from ticketgate.codecs.values.strict import JsonValue
 
 NAME = "bi-encoder-head"
@@ -47,31 +53,16 @@ TEXTS_AT_ONCE = 256
 # The head holds some [tickets, questions, width] arrays at once; 4,096 pairs of width 384 are 6 MB each.
 MAX_PAIRS = 4096
 
-# Policies have tens of questions and the endpoint's callers hundreds; 8,192 vectors of width 384 are 12 MB.
-MAX_CACHED_QUESTIONS = 8192
+# Policies have tens of questions and the endpoint's callers hundreds. A large choice may come to be asked about any of
+# its options, each by itself and in a statement; such 22,048 vectors of width 384 are 34 MB.
+MAX_CACHED_QUESTIONS = 2 * MAX_SHORTLISTED + 2048
 
-# A way takes a run of the head, and hangs on the question alone: a tenth of what one ticket takes.
-MAX_CACHED_WAYS = 256
+# An option about itself takes a run of the head, and hangs on the question alone. By option, and not by question: of a
+# large choice each ticket may be asked about others.
+MAX_CACHED_FITS = MAX_SHORTLISTED
 
 # So many options are put about themselves; more would say no more about which way round a question asks.
 MOST_TRIED = 8
-
-_PLACES = {
-    "state": {"state"},
-    "noul": {"instructions"},
-    "noul_true": {"description"},
-    "noul_false": {"description"},
-    "option": {"label"},
-    "described_option": {"label", "description"},
-    "level": {"description"},
-    "statement": {"instructions", "option"},
-}
-
-
-class _Template(StatementTemplate):
-    """How state and question become text. `noul_true` and `noul_false` follow `noul` where given."""
-
-    places = _PLACES
 
 
 class _Softmax(BaseModel):
@@ -111,44 +102,52 @@ class BiEncoderHead:
 
     def __init__(self, folder: ModelFolder, threads: int) -> None:
         try:
-            self._template = _Template.model_validate(folder.manifest.template)
+            template = Template.model_validate(folder.manifest.template)
             self._calibration = _Calibration.model_validate(folder.manifest.calibration)
         except ValidationError as err:
             raise wrong_manifest(folder, err) from err
         self._tokens = Tokenization(folder)
+        self._wording = Wording(template, most_chars=self._tokens.most_chars)
         self._encoder = open_graph(
             folder, "encoder", inputs=("ids", "mask"), output="vector", threads=threads
         )
         self._head = open_graph(folder, "head", inputs=("state", "question"), output="logit", threads=threads)
         self._questions = VectorCache(self._encode_questions, size=MAX_CACHED_QUESTIONS)
-        self._way = lru_cache(MAX_CACHED_WAYS)(self._find_way)
+        self._fit = lru_cache(MAX_CACHED_FITS)(self._find_fit)
 
     def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """One Scores a state. Without questions nothing is read."""
-        if not states or not questions:
+        return self.score_each(states, [questions] * len(states))
+
+    def score_each(
+        self, states: Sequence[JsonValue], asked: Sequence[Mapping[str, Question]]
+    ) -> Sequence[Scores]:
+        """One Scores a state, to each of which its own questions are put. All states are read together."""
+        put = each_once(asked)
+        if not put:
             return tuple(Scores(answers={}) for _ in states)
-        read = self._encode([self._fill(self._template.state, state=state) for state in states])
+        read = self._encode([self._wording.state(state) for state in states])
         vectors = np.stack([text.vector for text in read])
-        asked = self._ask(questions)
-        nouls = [name for name, a in asked.items() if isinstance(a.question, NoulQuestion)]
-        logits = self._logits(vectors, [asked[name].vectors[0] for name in nouls])
-        answers: list[dict[str, JsonValue]] = [{} for _ in states]
-        for name, question in asked.items():
-            if isinstance(question.question, NoulQuestion):
-                chances = self._noul(logits[:, nouls.index(name)])
-                for answer, chance in zip(answers, chances, strict=True):
-                    answer[name] = noul_answer(chance)
-            else:
-                for answer, row in zip(answers, self._compared(vectors, question), strict=True):
-                    answer[name] = distributed_answer(question.question, softmax(row, 1.0))
-        cut = frozenset(name for name, question in asked.items() if question.is_truncated)
+        # In the order in which they were asked.
+        answers: list[dict[str, JsonValue]] = [dict.fromkeys(questions) for questions in asked]
+        cut: list[set[str]] = [set() for _ in states]
+        together: dict[tuple[int, ...], list[tuple[Put, _Asked]]] = {}
+        for each, question in zip(put, self._ask([each.question for each in put]), strict=True):
+            together.setdefault(tuple(place for place, _ in each.to), []).append((each, question))
+        for places, group in together.items():
+            found = self._answers(vectors[list(places)], [question for _, question in group])
+            for (each, question), column in zip(group, found, strict=True):
+                for (place, name), answer in zip(each.to, column, strict=True):
+                    answers[place][name] = answer
+                    if question.is_truncated:
+                        cut[place].add(name)
         return tuple(
             Scores(
                 answers=answer,
-                truncated=frozenset(questions) if text.is_truncated else cut,
+                truncated=frozenset(answer if text.is_truncated else some),
                 input_tokens=text.tokens,
             )
-            for answer, text in zip(answers, read, strict=True)
+            for answer, text, some in zip(answers, read, cut, strict=True)
         )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -157,65 +156,55 @@ class BiEncoderHead:
             np.stack([read.vector for read in self._encode(texts)]) if texts else np.empty((0, 1), np.float32)
         )
 
-    def _ask(self, questions: Mapping[str, Question]) -> dict[str, _Asked]:
-        texts = {name: self._texts(question) for name, question in questions.items()}
-        stated = {name: self._statements(question, texts[name]) for name, question in questions.items()}
-        listed = [text for name in questions for text in (*texts[name], *stated[name])]
+    def _ask(self, questions: Sequence[Question]) -> list[_Asked]:
+        texts = [self._wording.texts(question) for question in questions]
+        stated = [
+            self._wording.statements(question, options)
+            for question, options in zip(questions, texts, strict=True)
+        ]
+        listed = [text for pair in zip(texts, stated, strict=True) for some in pair for text in some]
         found = iter(self._questions.get(listed))
-        asked = {}
-        for name, question in questions.items():
-            parts = [next(found) for _ in texts[name]]
-            statements = [next(found) for _ in stated[name]]
-            asked[name] = _Asked(
-                question=question,
-                vectors=np.stack([part.vector for part in parts]),
-                is_truncated=any(part.is_truncated for part in (*parts, *statements)),
-                statements=np.stack([part.vector for part in statements]) if statements else None,
-                way=self._way(tuple(texts[name][:MOST_TRIED]), tuple(stated[name][:MOST_TRIED])),
+        asked = []
+        for question, options, put in zip(questions, texts, stated, strict=True):
+            parts = [next(found) for _ in options]
+            statements = [next(found) for _ in put]
+            asked.append(
+                _Asked(
+                    question=question,
+                    vectors=np.stack([part.vector for part in parts]),
+                    is_truncated=any(part.is_truncated for part in (*parts, *statements)),
+                    statements=np.stack([part.vector for part in statements]) if statements else None,
+                    way=self._way(options[:MOST_TRIED], put[:MOST_TRIED]),
+                )
             )
         return asked
 
-    def _find_way(self, options: Sequence[str], statements: Sequence[str]) -> int:
+    def _way(self, options: Sequence[str], statements: Sequence[str]) -> int:
         """-1 if most options are not what the question asks for where a ticket says just that option, else 1."""
         if not statements:
             return 1
-        vectors = [read.vector for read in self._questions.get((*options, *statements))]
-        logits = self._logits(np.stack(vectors[: len(options)]), vectors[len(options) :])
-        return -1 if float(np.diagonal(logits).mean()) < 0 else 1
+        fits = [self._fit(option, statement) for option, statement in zip(options, statements, strict=True)]
+        return -1 if float(np.mean(np.array(fits, np.float32))) < 0 else 1
 
-    def _texts(self, question: Question) -> list[str]:
-        template = self._template
-        match question:
-            case NoulQuestion():
-                text = ""
-                if question.instructions is not None:
-                    text += self._fill(template.noul, instructions=question.instructions)
-                if question.when_true is not None:
-                    text += self._fill(template.noul_true, description=question.when_true)
-                if question.when_false is not None:
-                    text += self._fill(template.noul_false, description=question.when_false)
-                return [text.strip()]
-            case ChoiceQuestion():
-                return [
-                    self._fill(template.option, label=label)
-                    if description is None
-                    else self._fill(template.described_option, label=label, description=description)
-                    for label, description in question.criteria.items()
+    def _find_fit(self, option: str, statement: str) -> float:
+        """The head's logit of a statement about a ticket that says just its option."""
+        state, question = (read.vector for read in self._questions.get((option, statement)))
+        return float(self._logits(state[None], [question])[0, 0])
+
+    def _answers(
+        self, vectors: NDArray[np.float32], asked: Sequence[_Asked]
+    ) -> Iterator[Sequence[JsonValue]]:
+        """For each question its answers about all these tickets. The head reads the nouls in one run."""
+        nouls = [each.vectors[0] for each in asked if isinstance(each.question, NoulQuestion)]
+        columns = iter(self._logits(vectors, nouls).T)
+        for each in asked:
+            if isinstance(each.question, NoulQuestion):
+                yield [noul_answer(chance) for chance in self._noul(next(columns))]
+            else:
+                yield [
+                    distributed_answer(each.question, softmax(row, 1.0))
+                    for row in self._compared(vectors, each)
                 ]
-            case ScoreQuestion():
-                return [self._fill(template.level, description=level) for level in question.criteria]
-
-    def _statements(self, question: Question, options: Sequence[str]) -> list[str]:
-        """The instructions with each option or level, where the folder has them read; for a noul none."""
-        statement = self._template.statement
-        if isinstance(question, NoulQuestion) or statement is None or question.instructions is None:
-            return []
-        return [
-            self._fill(statement, instructions=question.instructions, option=option) for option in options
-        ]
-
-    def _fill(self, template: str, **values: JsonValue) -> str:
-        return fill(template, most=self._tokens.most_chars, **values)
 
     def _logits(
         self, states: NDArray[np.float32], questions: Sequence[NDArray[np.float32]]
@@ -274,18 +263,6 @@ class BiEncoderHead:
             found.update(zip(batch, self._encoder.run(ids=ids, mask=mask), strict=True))
         read, begin = [], 0
         for each in windows:
-            read.append(_joined(each, [found[begin + place] for place in range(len(each))]))
+            read.append(joined(each, [found[begin + place] for place in range(len(each))]))
             begin += len(each)
         return read
-
-
-def _joined(windows: Sequence[Tokens], vectors: Sequence[NDArray[np.float32]]) -> TextVector:
-    """One text's vector: the mean of its windows' by their tokens, of length 1."""
-    lengths = [len(window.ids) for window in windows]
-    is_truncated = any(window.is_truncated for window in windows)
-    if len(windows) == 1:
-        # A copy: a row would keep the whole batch's array alive in the cache.
-        return TextVector(vectors[0].copy(), tokens=lengths[0], is_truncated=is_truncated)
-    total = np.einsum("w,wd->d", np.array(lengths, np.float32), np.stack(vectors))
-    size = max(float(np.sqrt(np.einsum("d,d->", total, total))), 1e-9)
-    return TextVector(total / np.float32(size), tokens=sum(lengths), is_truncated=is_truncated)

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from ticketgate.agents.scoring.contracts.answering import (
     by_count,
     distributed_answer,
+    each_once,
     fill,
     noul_answer,
     option_limit,
@@ -155,31 +156,45 @@ class OptionMarkers:
 
     def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """One Scores a state."""
-        asked: dict[str, _Asked] = {}
-        for name, question in questions.items():
-            found = self._ask(name, question)
+        return self.score_each(states, [questions] * len(states))
+
+    def score_each(
+        self, states: Sequence[JsonValue], asked: Sequence[Mapping[str, Question]]
+    ) -> Sequence[Scores]:
+        """One Scores a state, to each of which its own questions are put."""
+        put: dict[int, _Asked] = {}
+        failures: dict[int, Failure] = {}
+        for each in each_once(asked):
+            found = self._ask(each.to[0][1], each.question)
             if isinstance(found, Failure):
-                return tuple(Scores(answers={}, failure=found) for _ in states)
-            asked[name] = found
-        texts = [self._tokens.read_words(self._fill(self._template.state, state=s)) for s in states]
+                failures |= {place: found for place, _ in each.to if place not in failures}
+            else:
+                put[id(each.question)] = found
         answers: list[dict[str, JsonValue]] = [{} for _ in states]
         cut: list[set[str]] = [set() for _ in states]
         counts = [0] * len(states)
         # Some at a time: each row repeats its question and its ticket.
         rows = (
-            (ticket, name, self._row(each, text))
-            for ticket, text in enumerate(texts)
-            for name, each in asked.items()
+            (ticket, name, self._row(put[id(question)], text))
+            for ticket, state in enumerate(states)
+            if ticket not in failures
+            for text in (self._tokens.read_words(self._fill(self._template.state, state=state)),)
+            for name, question in asked[ticket].items()
         )
         while part := list(islice(rows, ROWS_AT_ONCE)):
             logits = self._logits([row for _, _, row in part])
             for place, (ticket, name, row) in enumerate(part):
-                answers[ticket][name] = self._answer(questions[name], logits[place])
+                answers[ticket][name] = self._answer(row.asked.question, logits[place])
                 counts[ticket] += len(row.tokens.ids)
                 if row.tokens.is_truncated:
                     cut[ticket].add(name)
         return tuple(
-            Scores(answers=answers[ticket], truncated=frozenset(cut[ticket]), input_tokens=counts[ticket])
+            Scores(
+                answers=answers[ticket],
+                truncated=frozenset(cut[ticket]),
+                input_tokens=counts[ticket],
+                failure=failures.get(ticket),
+            )
             for ticket in range(len(states))
         )
 

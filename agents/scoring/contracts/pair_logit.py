@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from ticketgate.agents.scoring.contracts.answering import (
     Platt,
+    Put,
     StatementTemplate,
     by_count,
     clip,
     distributed_answer,
+    each_once,
     fill,
     noul_answer,
     option_limit,
@@ -98,14 +100,23 @@ class PairLogit:
 
     def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
         """One Scores a state."""
-        if failure := self._failure(questions):
-            return tuple(Scores(answers={}, failure=failure) for _ in states)
-        texts = [self._begin(self._template.state, state=state) for state in states]
+        return self.score_each(states, [questions] * len(states))
+
+    def score_each(
+        self, states: Sequence[JsonValue], asked: Sequence[Mapping[str, Question]]
+    ) -> Sequence[Scores]:
+        """One Scores a state, to each of which its own questions are put."""
+        failures = [self._failure(questions) for questions in asked]
+        texts = {
+            ticket: self._begin(self._template.state, state=state)
+            for ticket, state in enumerate(states)
+            if failures[ticket] is None
+        }
         logits: dict[_Place, float] = {}
-        cut: list[set[str]] = [set() for _ in texts]
-        counts = [0] * len(texts)
+        cut: list[set[str]] = [set() for _ in states]
+        counts = [0] * len(states)
         # Some at a time: as text and tokens all pairs of a request together are a hundred times as long as the request.
-        pairs = self._pairs(texts, questions)
+        pairs = self._pairs(texts, each_once(asked))
         while part := list(islice(pairs, PAIRS_AT_ONCE)):
             for (place, pair), logit in zip(part, self._logits([pair for _, pair in part]), strict=True):
                 logits[place] = logit
@@ -114,21 +125,24 @@ class PairLogit:
                     cut[place.ticket].add(place.question)
         return tuple(
             Scores(
-                answers={name: self._answer(logits, ticket, name, q) for name, q in questions.items()},
+                answers={
+                    name: self._answer(logits, ticket, name, question)
+                    for name, question in (questions if failure is None else {}).items()
+                },
                 truncated=frozenset(cut[ticket]),
                 input_tokens=counts[ticket],
+                failure=failure,
             )
-            for ticket in range(len(texts))
+            for ticket, (questions, failure) in enumerate(zip(asked, failures, strict=True))
         )
 
-    def _pairs(
-        self, texts: Sequence[Begun], questions: Mapping[str, Question]
-    ) -> Iterator[tuple[_Place, Tokens]]:
-        for name, question in questions.items():
-            for option, statement in enumerate(self._statements(question)):
+    def _pairs(self, texts: Mapping[int, Begun], put: Sequence[Put]) -> Iterator[tuple[_Place, Tokens]]:
+        for each in put:
+            to = [(ticket, name) for ticket, name in each.to if ticket in texts]
+            for option, statement in enumerate(self._statements(each.question) if to else ()):
                 begun = self._tokens.begin(statement)
-                for ticket, text in enumerate(texts):
-                    yield _Place(ticket, name, option), self._tokens.pair(text, begun)
+                for ticket, name in to:
+                    yield _Place(ticket, name, option), self._tokens.pair(texts[ticket], begun)
 
     def _begin(self, template: str, **values: JsonValue) -> Begun:
         return self._tokens.begin(self._fill(template, **values))

@@ -12,7 +12,7 @@ from ticketgate.agents.deciding.decide import decide
 from ticketgate.agents.policy import PolicyError, parse_policy
 from ticketgate.agents.scoring import Scorer, Scores, open_scorer
 from ticketgate.agents.scoring.asked import asked_as_recorded
-from ticketgate.agents.scoring.shortlisting import score_shortlisted
+from ticketgate.agents.scoring.shortlisting import Shortlister, score_shortlisted
 from ticketgate.agents.workbench.policy.check import check
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.question_reading import read_question
@@ -128,12 +128,13 @@ def test_a_model_without_vectors_of_its_own_takes_the_default_models(tmp_path: P
 def test_what_a_part_fails_of_the_whole_fails() -> None:
     from ticketgate.agents.scoring.scorer import Failure
 
-    def score(tickets: Sequence[Ticket], questions: Mapping[str, Question]) -> Sequence[Scores]:
-        failure = Failure("too long") if "intent" in questions else None
-        return [Scores({}, failure=failure) for _ in tickets]
+    def score(tickets: Sequence[Ticket], asked: Sequence[Mapping[str, Question]]) -> Sequence[Scores]:
+        assert all("intent" in questions for questions in asked)
+        return [Scores({}, failure=Failure("too long")) for _ in tickets]
 
+    shortlister = Shortlister(lambda: lambda texts: [[1.0]] * len(texts))
     (scores,) = score_shortlisted(
-        score, lambda texts: [[1.0]] * len(texts), [TICKET], {"intent": shortlisted(), "a": NoulQuestion("a")}
+        score, shortlister, [TICKET], {"intent": shortlisted(), "a": NoulQuestion("a")}
     )
 
     assert scores.failure == Failure("too long")
