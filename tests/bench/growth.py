@@ -46,10 +46,11 @@ Work = Callable[[], int]
 
 @dataclass
 class Point:
-    """One size of one curve. work: one round, which says how many tickets it was."""
+    """One size of one curve. work: one round, which says how many tickets it was. warm_ups: rounds that fill caches."""
 
     size: int
     work: Work
+    warm_ups: int = 1
     seconds: list[float] = field(default_factory=list)
 
     @property
@@ -163,8 +164,10 @@ def curves(scorer: Scorer | None, *, quick: bool) -> list[Curve]:
     # Without a model a ticket takes microseconds, and a round has to be longer than the clock's step.
     much, rounds_of = (64, 4) if scorer is None else (16, 1)
 
-    def curve(of: str, sizes: Sequence[int], make: Callable[[int], Work]) -> Curve:
-        return Curve(of, name, [Point(size, make(size)) for size in (sizes[::2] if quick else sizes)])
+    def curve(of: str, sizes: Sequence[int], make: Callable[[int], Work], warm_ups: int = 1) -> Curve:
+        return Curve(
+            of, name, [Point(size, make(size), warm_ups) for size in (sizes[::2] if quick else sizes)]
+        )
 
     found = [
         curve(
@@ -185,7 +188,7 @@ def curves(scorer: Scorer | None, *, quick: bool) -> list[Curve]:
         curve(
             "options of a choice",
             (2, 10, 50, 250),
-            lambda n: work(policy(options=n), scorer, batch=16, batches=rounds_of),
+            lambda n: work(policy(options=n), scorer, batch=64),
         ),
     ]
     if scorer is None:
@@ -199,21 +202,24 @@ def curves(scorer: Scorer | None, *, quick: bool) -> list[Curve]:
             curve(
                 "options of a shortlisted choice",
                 (300, 1000, 3000, 10_000),
-                lambda n: work(policy(options=n), scorer, batch=16),
+                lambda n: work(policy(options=n), scorer, batch=64),
+                # What is said of an option is read when it is first kept.
+                warm_ups=4,
             )
         )
     return found
 
 
 def measure(found: Sequence[Curve], rounds: int) -> None:
-    """All points in turn, after one round that fills caches."""
+    """All points in turn, there and back, after the rounds that fill caches."""
     points = [point for curve in found for point in curve.points]
-    for number in range(rounds + 1):
-        for point in points:
+    for point in points:
+        for _ in range(point.warm_ups):
+            point.work()
+    for number in range(rounds):
+        for point in points if number % 2 == 0 else points[::-1]:
             point.measure()
-            if number == 0:
-                point.seconds.clear()
-        print(f"round {number} of {rounds}", file=sys.stderr, flush=True)
+        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
 
 
 def report(found: Sequence[Curve]) -> None:
