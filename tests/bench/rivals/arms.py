@@ -10,6 +10,7 @@ from pathlib import Path
 from ...chaos.rivals.environment import environment_of
 from ...support.deployment import Deployment, Worker
 from ..rounds import SESSION_S
+from .inputs import Inputs
 
 WORKERS = Path(__file__).with_name("workers")
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
@@ -40,7 +41,12 @@ class Arm:
     settings: Mapping[str, str] = field(default_factory=dict)
     python: Callable[[], Path] = _own_python
 
-    def start(self, gate: Deployment, *, batch: int, answers: Path) -> Worker:
+    @property
+    def decides(self) -> bool:
+        """Whether there is something in it for a model to do."""
+        return self.does == "same"
+
+    def start(self, gate: Deployment, *, batch: int, inputs: Inputs) -> Worker:
         """Start its worker in a deployment."""
         if self.script is None:
             return gate.start_worker(
@@ -58,8 +64,9 @@ class Arm:
             "RIVAL_REVIEW": gate.topic("review"),
             "RIVAL_SESSION_MS": str(SESSION_S * 1000),
             "RIVAL_BATCH": str(batch),
-            "RIVAL_ANSWERS": str(answers),
             "RIVAL_FOLDER": str(folder),
+            "TOKENIZERS_PARALLELISM": "false",
+            **inputs.rival,
         }
         worker = Worker(environment, gate.folder / "worker.log", [self.python(), WORKERS / self.script])
         gate.workers.append(worker)

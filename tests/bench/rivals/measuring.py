@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -18,11 +19,16 @@ from ..backlog import new_producer
 from ..process import peak_bytes
 from ..rounds import PARTITIONS, take_all
 from .arms import Arm
-from .inputs import tickets
+from .inputs import Tickets
 
+# Of an arm's own saturated rate.
+HALF = 0.5
 # Of a paced run, at its beginning: connections and caches are not yet what they will be.
 SETTLE_S = 2.0
 DRAIN_TIMEOUT_S = 60.0
+# What Kafka's own producer waits for company. Without, each ticket is a request of its own, and the core that broker,
+# sender and reader share is full before the arm's is: what is measured then is the bench.
+PACED_LINGER_MS = 5
 SENT = "sent-ns"
 
 
@@ -35,16 +41,23 @@ class Round:
     broker_us: float
     redis_us: float
 
+    @property
+    def busy(self) -> float:
+        """The worker's processor time as a share of the time that the round took, from its first moment to its last."""
+        return self.tickets_per_s * self.worker_us / 1e6
+
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Of the tickets of one paced run, in ms. share: of the arm's own saturated rate, which is what was sent at."""
+    """Of the tickets of one paced run, in ms. share: of the arm's own saturated rate, which is what was sent at. steps:
+    what ticketgate's own took on average, of a batch; empty for others."""
 
     share: float
     tickets_per_s: float
     seen: int
     p50_ms: float
     p99_ms: float
+    steps: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -54,6 +67,7 @@ class Side:
     arm: Arm
     gate: Deployment
     worker: Worker
+    tickets: Tickets
     rounds: list[Round] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
     peak_bytes: int = 0
@@ -77,7 +91,7 @@ async def run_round(side: Side, parts: tuple[int, int], name: str, count: int) -
     spent = await take_all(
         side.gate,
         side.worker,
-        tickets(name, count),
+        side.tickets(name, count),
         beside=parts,
         what=f"{side.arm.name}: round {name}",
     )
@@ -92,13 +106,14 @@ async def run_paced(side: Side, name: str, *, share: float, rate: float, seconds
     count = max(20, round(rate * seconds))
     outputs = [gate.topic("dispatch"), gate.topic("review")]
     reader = AIOKafkaConsumer(bootstrap_servers=gate.bootstrap, isolation_level="read_committed")
-    async with reader, new_producer(gate.bootstrap, linger_ms=0) as producer:
+    async with reader, new_producer(gate.bootstrap, linger_ms=PACED_LINGER_MS) as producer:
         sources = [TopicPartition(topic, number) for topic in outputs for number in range(PARTITIONS)]
         reader.assign(sources)
         await reader.seek_to_end(*sources)
         for source in sources:
             await reader.position(source)
-        sending = asyncio.create_task(_send_paced(producer, gate.topic("tickets"), name, count, rate))
+        before = _steps(side)
+        sending = asyncio.create_task(_send_paced(side, producer, name, count, rate))
         taken: list[tuple[int, int]] = []
         deadline = time.monotonic() + seconds + DRAIN_TIMEOUT_S
         while len(taken) < count and time.monotonic() < deadline:
@@ -108,16 +123,33 @@ async def run_paced(side: Side, name: str, *, share: float, rate: float, seconds
                 (int(dict(record.headers)[SENT]), now) for records in found.values() for record in records
             ]
         first = await sending
+    after = _steps(side)
+    steps = {
+        step: (after[step][0] - spent) / max(1, after[step][1] - times) * 1e3
+        for step, (spent, times) in before.items()
+    }
     late = sorted((seen - sent) / 1e6 for sent, seen in taken if sent >= first + SETTLE_S * 1e9)
     if not late:
         raise AssertionError(f"{side.arm.name}: {len(taken)} of {count} seen\n{side.worker.log()[-3000:]}")
-    return Latency(share, rate, len(taken), late[len(late) // 2], late[len(late) * 99 // 100])
+    return Latency(share, rate, len(taken), late[len(late) // 2], late[len(late) * 99 // 100], steps)
 
 
-async def _send_paced(producer: AIOKafkaProducer, topic: str, name: str, count: int, rate: float) -> int:
+def _steps(side: Side) -> dict[str, tuple[float, float]]:
+    """How many seconds each step of ticketgate's protocol took up to now, and how often it was taken."""
+    if side.arm.script is not None:
+        return {}
+    name = "ticketgate_batch_duration_seconds"
+    return {
+        step: (side.worker.metric(f"{name}_sum", step=step), side.worker.metric(f"{name}_count", step=step))
+        for step in ("claim", "decide", "commit")
+    }
+
+
+async def _send_paced(side: Side, producer: AIOKafkaProducer, name: str, count: int, rate: float) -> int:
     """When the first was sent, in ns since 1970."""
+    topic = side.gate.topic("tickets")
     first, started = time.time_ns(), time.monotonic()
-    for number, (ticket_id, value) in enumerate(tickets(name, count)):
+    for number, (ticket_id, value) in enumerate(side.tickets(name, count)):
         if (ahead := started + number / rate - time.monotonic()) > 0:
             await asyncio.sleep(ahead)
         headers = [(SENT, b"%d" % time.time_ns())]

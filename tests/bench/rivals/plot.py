@@ -22,7 +22,8 @@ for place, run in enumerate(runs):
     colours = ["tab:blue" if arm["does"] == "same" else "tab:grey" for arm in arms]
     top, below = axes[0][place], axes[1][place]
     top.barh(names, middle, xerr=around, color=colours, capsize=3)
-    top.set_title(f"batches of {run['batch']}: median, least and most")
+    by = "the model" if run.get("answered_by") == "model" else "fixed answers"
+    top.set_title(f"{by}, batches of {run['batch']}: median, least and most")
     top.set_xlabel("worker CPU, µs a ticket; grey: carrying alone")
     for shift, share in ((0.2, 0.5), (-0.2, 0.8)):
         late = [

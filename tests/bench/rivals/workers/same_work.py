@@ -1,12 +1,13 @@
 """What ticketgate does with tickets under the benchmark's policy, as a good engineer would write it for that alone.
 
-A pydantic ticket, a key and a fingerprint, the keys claimed in Redis by one script a batch, the same fixed answers, the
-same three rules in plain Python, the same decision record by orjson.
+A pydantic ticket, a key and a fingerprint, the keys claimed in Redis by one script a batch, the same fixed answers or
+the same model, the same three rules in plain Python, the same decision record by orjson.
 """
 
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -69,7 +70,7 @@ class Work:
         self._namespace = os.environ["RIVAL_GROUP"]
         self._dispatch, self._review = os.environ["RIVAL_DISPATCH"], os.environ["RIVAL_REVIEW"]
         self._claim = redis.Redis.from_url(os.environ["RIVAL_REDIS"]).register_script(CLAIM)
-        self._answers = json.loads(Path(os.environ["RIVAL_ANSWERS"]).read_text())
+        self._answer = _answering()
 
     def do(self, records: list[Record]) -> list[Made]:
         """What to send for these records; nothing for a ticket that was sent before."""
@@ -89,19 +90,25 @@ class Work:
         if not arrived:
             return []
         owners = self._claim(keys=keys, args=[TTL_MS, *values])
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return [
-            self._decided(record, ticket, key, fingerprint, coordinate, now)
-            for (record, ticket, key, fingerprint, coordinate), owner, value in zip(
-                arrived, owners, values, strict=True
-            )
+        owned = [
+            each
+            for each, owner, value in zip(arrived, owners, values, strict=True)
             if not owner or owner == value.encode()
         ]
+        answers = self._answer([ticket for _, ticket, *_ in owned]) if owned else []
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return [self._decided(*each, its, now) for each, its in zip(owned, answers, strict=True)]
 
     def _decided(
-        self, record: Record, ticket: Ticket, key: str, fingerprint: str, coordinate: str, now: str
+        self,
+        record: Record,
+        ticket: Ticket,
+        key: str,
+        fingerprint: str,
+        coordinate: str,
+        answers: dict[str, Any],
+        now: str,
     ) -> Made:
-        answers = self._answers[ticket.id]
         chances = {name: answer["noul"] for name, answer in answers.items()}
         selected = {name for name, chance in chances.items() if chance >= 0.5}
         broken = _broken(selected)
@@ -151,6 +158,17 @@ class Work:
         return Made(
             self._review if broken else self._dispatch, ticket.id.encode(), orjson.dumps(made), headers
         )
+
+
+def _answering() -> Callable[[list[Ticket]], list[dict[str, Any]]]:
+    """Who answers: the model of a folder, or a file."""
+    if "RIVAL_MODEL" in os.environ:
+        from same_model import Model  # pyright: ignore[reportMissingImports]
+
+        model = Model(Path(os.environ["RIVAL_MODEL"]))
+        return lambda tickets: model.answer([str(ticket.state) for ticket in tickets])
+    answers = json.loads(Path(os.environ["RIVAL_ANSWERS"]).read_text())
+    return lambda tickets: [answers[ticket.id] for ticket in tickets]
 
 
 def _broken(selected: set[str]) -> list[dict[str, str]]:
