@@ -1,4 +1,4 @@
-"""Texts to token ids, cut to the model's window and said so, and batches of even length.
+"""Texts to token ids, cut to the model's window and said so.
 
 Text is cut before it is tokenised: a tokenizer takes some hundred bytes a token, and of a long text the model reads
 the first tokens alone. What was cut counts as truncated.
@@ -9,7 +9,7 @@ are read as one unknown token each, and a decision on that would be one on text 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,14 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from ticketgate.agents.scoring.folder import ModelFolder
 from tokenizers import Tokenizer
-
-# One batch's activations grow with its padded tokens, not with its rows: 32 long tickets would take ten
-# times the memory of 32 short ones. 2,048 keep attention below about 25 MB a layer.
-MAX_PADDED_TOKENS = 2048
-
-# Texts share a batch if their lengths fall into the same span of 16, so that less than 16 tokens a text
-# are padding.
-LENGTH_SPAN = 16
 
 # Of a text so many characters a token of the window are tokenised, and four times as many as long as they do not fill
 # it; text that has fewer tokens than one in 64 characters is blanks, or encoded.
@@ -258,22 +250,3 @@ def _cut(text: str, most: int) -> str:
         if text[place].isspace():
             return text[:place]
     return text[:most]
-
-
-def even_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of texts that go into one batch together: near in length, and few enough padded tokens.
-
-    A text longer than MAX_PADDED_TOKENS is a batch of its own.
-    """
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        length = lengths[place]
-        if batch and (
-            length // LENGTH_SPAN != lengths[batch[0]] // LENGTH_SPAN
-            or length * (len(batch) + 1) > MAX_PADDED_TOKENS
-        ):
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch

@@ -21,6 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
+from ticketgate.agents.scoring.batches import even_batches
 from ticketgate.agents.scoring.contracts.answering import (
     Platt,
     Put,
@@ -35,7 +36,7 @@ from ticketgate.agents.scoring.contracts.wording import Template, Wording
 from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.scorer import Scores
 from ticketgate.agents.scoring.session import open_graph
-from ticketgate.agents.scoring.tokens import Tokenization, Tokens, even_batches
+from ticketgate.agents.scoring.tokens import Tokenization, Tokens
 from ticketgate.agents.scoring.vectors import TextVector, VectorCache, joined
 from ticketgate.codecs.systemone.questions import (
     MAX_SHORTLISTED,

@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from ticketgate.agents.scoring.batches import even_batches
 from ticketgate.agents.scoring.contracts.answering import (
     by_count,
     distributed_answer,
@@ -36,7 +37,7 @@ from ticketgate.agents.scoring.contracts.answering import (
 from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.scorer import Failure, Scores
 from ticketgate.agents.scoring.session import open_graph
-from ticketgate.agents.scoring.tokens import Tokenization, Tokens, even_batches
+from ticketgate.agents.scoring.tokens import Tokenization, Tokens
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
 from ticketgate.codecs.values.strict import JsonValue
 

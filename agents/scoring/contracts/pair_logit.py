@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from ticketgate.agents.scoring.batches import even_batches
 from ticketgate.agents.scoring.contracts.answering import (
     Platt,
     Put,
@@ -34,7 +35,7 @@ from ticketgate.agents.scoring.contracts.answering import (
 from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.scorer import Failure, Scores
 from ticketgate.agents.scoring.session import Array, open_graph
-from ticketgate.agents.scoring.tokens import Begun, Tokenization, Tokens, even_batches
+from ticketgate.agents.scoring.tokens import Begun, Tokenization, Tokens
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
 from ticketgate.codecs.values.strict import JsonValue
 
