@@ -2,7 +2,7 @@
 an inference is worth its price.
 
 Promise: of all ways to part the texts, sorted by length, the one that costs least, where an inference costs its padded
-tokens and CALL_TOKENS beside them. Pure.
+tokens and CALL_TOKENS beside them; where MAX_PADDED_TOKENS forbids that one, one that costs hardly more. Pure.
 """
 
 import itertools

@@ -42,7 +42,11 @@ class Languages:
 
     def refusal(self, state: JsonValue) -> str | None:
         """Why the model should not be asked about this state, or None."""
-        text = _NO_WORDS.sub(" ", words(state))
+        return self.refusal_of(words(state))
+
+    def refusal_of(self, text: str) -> str | None:
+        """As `refusal`, of a state's texts."""
+        text = _NO_WORDS.sub(" ", text)
         if sum(map(str.isalpha, text)) < LEAST_LETTERS:
             return None
         ranked: list[tuple[str, float]] = self._identifier.rank(text)

@@ -15,12 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from ticketgate.agents.scoring.contracts import Contract, Embedding, open_contract, score_each
 from ticketgate.agents.scoring.folder import ModelFolder, first_fault, load_folder
 from ticketgate.agents.scoring.languages import Languages, words
-from ticketgate.agents.scoring.scorer import Scores
+from ticketgate.agents.scoring.scorer import Remembering, Scores, TextCounts
 from ticketgate.agents.scoring.session import ENGINE_ERRORS
 from ticketgate.agents.scoring.shipped import default_model_path
 from ticketgate.agents.scoring.shortlist import EmbedFn
 from ticketgate.agents.scoring.shortlisting import Shortlister, score_shortlisted
 from ticketgate.agents.scoring.tokens import Tokenization
+from ticketgate.agents.scoring.vectors import TextCache, digest_of
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.question_reading import read_questions
@@ -31,18 +32,28 @@ _OTHER_ANSWERS = (
     "the folder does not fit this version of ticketgate or onnxruntime: use the one that it was built with"
 )
 
+# What was found of so many tickets' texts is remembered, by a digest each: less than 1 MB.
+MOST_KEPT = 4096
+
 
 class Reader:
     """What a model can read: its languages, and words that its vocabulary has."""
 
     def __init__(self, languages: Languages, tokens: Tokenization) -> None:
         self._languages, self._tokens = languages, tokens
+        self._found = TextCache(self._look_at, size=MOST_KEPT, key=digest_of)
 
-    def refusal(self, state: JsonValue) -> str | None:
-        """Why the model's answers about this state are not to be believed, or None."""
-        if reason := self._languages.refusal(state):
+    def refusals(self, states: Sequence[JsonValue]) -> Sequence[str | None]:
+        """Why the model's answers about each state are not to be believed, or None."""
+        return self._found.get([words(state) for state in states])
+
+    def _look_at(self, texts: Sequence[str]) -> list[str | None]:
+        return [self._refusal(text) for text in texts]
+
+    def _refusal(self, text: str) -> str | None:
+        if reason := self._languages.refusal_of(text):
             return reason
-        if self._tokens.is_outside(words(state)):
+        if self._tokens.is_outside(text):
             return "most of the text is outside the model's vocabulary"
         return None
 
@@ -81,6 +92,11 @@ class OnnxScorer:
         """One Scores a ticket, in order. Raises what onnxruntime raises."""
         return score_shortlisted(self._score, self._shortlister, tickets, questions)
 
+    @property
+    def text_counts(self) -> TextCounts:
+        """Of tickets' texts; a model that reads ticket and question together remembers none."""
+        return self._contract.text_counts if isinstance(self._contract, Remembering) else TextCounts()
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[texts, width], by the model's encoder. Raises TypeError if the model reads ticket and question together."""
         if not isinstance(self._contract, Embedding):
@@ -91,7 +107,7 @@ class OnnxScorer:
         scores = score_each(self._contract, [ticket.state for ticket in tickets], asked)
         if self._reader is None:
             return scores
-        reasons = [self._reader.refusal(ticket.state) for ticket in tickets]
+        reasons = self._reader.refusals([ticket.state for ticket in tickets])
         return [
             each if reason is None else replace(each, abstention=reason)
             for each, reason in zip(scores, reasons, strict=True)

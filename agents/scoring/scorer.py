@@ -50,6 +50,18 @@ class Scores:
     asked: Mapping[str, Question] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class TextCounts:
+    """How many tickets' texts a scorer had read before and remembered, and how many it read."""
+
+    repeated: int = 0
+    read: int = 0
+
+    def since(self, before: "TextCounts") -> "TextCounts":
+        """What came after an earlier count."""
+        return TextCounts(self.repeated - before.repeated, self.read - before.read)
+
+
 class Scorer(Protocol):
     """A model behind a port. Synchronous, and safe to call from several threads at once."""
 
@@ -99,3 +111,13 @@ class ScorerUnavailable(Exception):
     def __init__(self, what: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(what)
         self.retry_after_s = retry_after_s
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """What remembers texts that it has read, so that the same text costs nothing again."""
+
+    @property
+    def text_counts(self) -> TextCounts:
+        """Since it was opened."""
+        ...

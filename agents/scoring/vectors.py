@@ -1,13 +1,19 @@
-"""Texts' vectors, and a bounded store of those that are asked for again and again."""
+"""Texts' vectors, and bounded stores of what is asked of texts again and again."""
 
+import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from ticketgate.agents.scoring.scorer import TextCounts
 from ticketgate.agents.scoring.tokens import Tokens
+
+T = TypeVar("T")
+_DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,38 +25,64 @@ class TextVector:
     is_truncated: bool
 
 
-class VectorCache:
-    """The most recently used vectors by text. Safe to use from several threads at once.
+def digest_of(text: str) -> bytes:
+    """What a text is kept by where it may be long, or somebody's: 16 bytes of BLAKE2b."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
-    The lock is not held while texts are encoded, so two threads may encode the same text: that costs time
+
+class TextCache(Generic[T]):
+    """What was made of the most recently used texts; `key`: by what of a text it is kept. Safe to use from several
+    threads at once.
+
+    The lock is not held while texts are looked at, so two threads may look at the same text: that costs time
     once, where holding it would stop every lane for as long as the encoder takes.
     """
 
-    def __init__(self, encode: Callable[[Sequence[str]], Sequence[TextVector]], *, size: int) -> None:
-        self._encode, self._size = encode, size
-        self._kept: OrderedDict[str, TextVector] = OrderedDict()
+    def __init__(
+        self,
+        make: Callable[[Sequence[str]], Sequence[T]],
+        *,
+        size: int,
+        key: Callable[[str], Hashable] = str,
+    ) -> None:
+        self._make, self._size, self._key = make, size, key
+        self._kept: OrderedDict[Hashable, T] = OrderedDict()
+        self._repeated = self._read = 0
         self._lock = threading.Lock()
 
-    def get(self, texts: Sequence[str]) -> list[TextVector]:
-        """One vector a text; what is not kept is encoded, each distinct text once. Raises what encoding raises."""
-        found: dict[str, TextVector] = {}
-        with self._lock:
-            for text in dict.fromkeys(texts):
-                if text in self._kept:
-                    self._kept.move_to_end(text)
-                    found[text] = self._kept[text]
-        missing = [text for text in dict.fromkeys(texts) if text not in found]
-        if missing:
-            encoded = dict(zip(missing, self._encode(missing), strict=True))
-            found |= encoded
-            self._keep(encoded)
-        return [found[text] for text in texts]
+    @property
+    def counts(self) -> TextCounts:
+        """Up to now. A text that stands twice in one question counts as repeated once."""
+        return TextCounts(repeated=self._repeated, read=self._read)
 
-    def _keep(self, encoded: dict[str, TextVector]) -> None:
+    def get(self, texts: Sequence[str]) -> list[T]:
+        """One a text; what is not kept is made, of each distinct text once. Raises what making raises."""
+        keys = [self._key(text) for text in texts]
+        distinct = dict(zip(keys, texts, strict=True))
+        found: dict[Hashable, T] = {}
         with self._lock:
-            self._kept |= encoded
+            for key in distinct:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    found[key] = self._kept[key]
+        missing = {key: text for key, text in distinct.items() if key not in found}
+        if missing:
+            made = dict(zip(missing, self._make([*missing.values()]), strict=True))
+            found |= made
+            self._keep(made)
+        with self._lock:
+            self._read += len(missing)
+            self._repeated += len(texts) - len(missing)
+        return [found[key] for key in keys]
+
+    def _keep(self, made: dict[Hashable, T]) -> None:
+        with self._lock:
+            self._kept |= made
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
+
+
+VectorCache = TextCache[TextVector]
 
 
 def joined(windows: Sequence[Tokens], vectors: Sequence[NDArray[np.float32]]) -> TextVector:

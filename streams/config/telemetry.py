@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from ticketgate.agents.deciding.decide import Decision
 from ticketgate.agents.deciding.gate import Observer
+from ticketgate.agents.scoring.scorer import TextCounts
 from ticketgate.codecs.values.malformed import Malformed
 from ticketgate.codecs.verdict import Stage, Verdict
 from ticketgate.streams.config.batch_histogram import BatchHistogram
@@ -58,6 +59,12 @@ class Telemetry:
             "Time in a step of the delivery protocol, by step: claim, decide, commit",
             ["step"],
             buckets=_BATCH_BUCKETS,
+            registry=registry,
+        )
+        self._texts = Counter(
+            "ticketgate_scorer_texts",
+            "Tickets' texts by what the scorer did: read, or repeated (read before, and remembered)",
+            ["outcome"],
             registry=registry,
         )
         self._decisions = DecisionMetrics(registry)
@@ -138,6 +145,11 @@ class Telemetry:
             self._gate_seconds.observe(stage, seconds)
         for (stage, status), count in tally.said.items():
             self.gate_outcome(stage, "pass" if status is None else status, count)
+
+    def texts(self, counts: TextCounts) -> None:
+        """Count tickets' texts, by whether the scorer read them."""
+        self._texts.labels("read").inc(counts.read)
+        self._texts.labels("repeated").inc(counts.repeated)
 
     def gate_later(self, stage: Stage) -> Callable[[Verdict | None], None]:
         """An observer of the gate runner (agents/deciding/gate.py) at a look after the one that decided: counts and

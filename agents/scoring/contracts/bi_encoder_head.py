@@ -8,10 +8,10 @@ vectors, since cosine ranks options better than the head does (deploy/model/READ
 `statement`, instructions are read as well: softmax(way * scale * cosine + weight * logit), with the head's logit of
 "instructions option" as a question about the ticket. An option is also put about itself, and `way` is -1 where the head
 says that most options are not what is asked for: "Which is it not?" asks for the least alike.
-A ticket is read once however many questions there are, and the vectors of questions are kept, so that a further
-question is nearly free. A ticket longer than the window is read in as many windows as the folder's limits allow, one
-behind the other, and its vector is the mean of theirs by their tokens; what lies beyond is unread, and it counts as
-truncated. Of a question's text one window is read.
+A ticket is read once however many questions there are, and however often its text comes; the vectors of questions are
+kept too, so that a further question is nearly free. A ticket longer than the window is read in as many windows as the
+folder's limits allow, one behind the other, and its vector is the mean of theirs by their tokens; what lies beyond is
+unread, and it counts as truncated. Of a question's text one window is read.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,10 +34,10 @@ from ticketgate.agents.scoring.contracts.answering import (
 )
 from ticketgate.agents.scoring.contracts.wording import Template, Wording
 from ticketgate.agents.scoring.folder import ModelFolder
-from ticketgate.agents.scoring.scorer import Scores
+from ticketgate.agents.scoring.scorer import Scores, TextCounts
 from ticketgate.agents.scoring.session import open_graph
 from ticketgate.agents.scoring.tokens import Tokenization, Tokens
-from ticketgate.agents.scoring.vectors import TextVector, VectorCache, joined
+from ticketgate.agents.scoring.vectors import TextCache, TextVector, VectorCache, digest_of, joined
 from ticketgate.codecs.systemone.questions import (
     MAX_SHORTLISTED,
     ChoiceQuestion,
@@ -50,6 +50,9 @@ NAME = "bi-encoder-head"
 
 # As tokens a text takes up to twenty times its bytes; of 256 texts the batches are as even as of all.
 TEXTS_AT_ONCE = 256
+
+# Tickets that say the same are read once: alarms, form letters. 4,096 vectors with a digest of each text are 8 MB.
+MAX_CACHED_TICKETS = 4096
 
 # The head holds some [tickets, questions, width] arrays at once; 4,096 pairs of width 384 are 6 MB each.
 MAX_PAIRS = 4096
@@ -114,6 +117,7 @@ class BiEncoderHead:
         )
         self._head = open_graph(folder, "head", inputs=("state", "question"), output="logit", threads=threads)
         self._questions = VectorCache(self._encode_questions, size=MAX_CACHED_QUESTIONS)
+        self._tickets = TextCache(self._encode, size=MAX_CACHED_TICKETS, key=digest_of)
         self._fit = lru_cache(MAX_CACHED_FITS)(self._find_fit)
 
     def score(self, states: Sequence[JsonValue], questions: Mapping[str, Question]) -> Sequence[Scores]:
@@ -127,7 +131,7 @@ class BiEncoderHead:
         put = each_once(asked)
         if not put:
             return tuple(Scores(answers={}) for _ in states)
-        read = self._encode([self._wording.state(state) for state in states])
+        read = self._tickets.get([self._wording.state(state) for state in states])
         vectors = np.stack([text.vector for text in read])
         # In the order in which they were asked.
         answers: list[dict[str, JsonValue]] = [dict.fromkeys(questions) for questions in asked]
@@ -150,6 +154,11 @@ class BiEncoderHead:
             )
             for answer, text, some in zip(answers, read, cut, strict=True)
         )
+
+    @property
+    def text_counts(self) -> TextCounts:
+        """Of tickets' texts."""
+        return self._tickets.counts
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[texts, width], each of length 1."""
@@ -241,7 +250,6 @@ class BiEncoderHead:
         return found
 
     def _encode(self, texts: Sequence[str]) -> list[TextVector]:
-        """One vector a text. A repeated text is read again: finding it would cost more than it saves."""
         return self._encode_windows(texts, self._tokens.windows)
 
     def _encode_questions(self, texts: Sequence[str]) -> list[TextVector]:

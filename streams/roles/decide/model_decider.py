@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ticketgate.agents.deciding.decide import Decision, decide, refuse
 from ticketgate.agents.policy import Policy
 from ticketgate.agents.scoring import Scorer
-from ticketgate.agents.scoring.scorer import Closable
+from ticketgate.agents.scoring.scorer import Closable, Remembering, TextCounts
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.config.gate_tally import GateTally
@@ -29,6 +29,7 @@ class ModelDecider:
         self._scorer = scorer
         self._telemetry = telemetry
         self._timeout_s = timeout_s
+        self._texts = TextCounts()
         # One thread: onnxruntime spreads one inference over the cores that its setting allows.
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="decide")
         telemetry.policies.in_force(policy.ref)
@@ -83,3 +84,10 @@ class ModelDecider:
             return decide(tickets, policy=policy, scorer=self._scorer, observe=tally.observe)
         finally:
             self._telemetry.gates(tally)
+            self._count_texts()
+
+    def _count_texts(self) -> None:
+        if isinstance(self._scorer, Remembering):
+            counts = self._scorer.text_counts
+            self._telemetry.texts(counts.since(self._texts))
+            self._texts = counts

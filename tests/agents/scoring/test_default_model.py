@@ -10,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ticketgate.agents.scoring import Scorer, default_model_path, open_scorer
+from ticketgate.agents.scoring.contracts.bi_encoder_head import BiEncoderHead
+from ticketgate.agents.scoring.onnx import OnnxScorer
+from ticketgate.agents.scoring.scorer import TextCounts
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
@@ -54,6 +57,14 @@ def alone(scorer: Scorer) -> dict[tuple[int, str], dict[str, float]]:
     }
 
 
+def forget(scorer: Scorer) -> None:
+    """Have it read anew what it read before: else all that is compared with a first answer is that answer."""
+    assert isinstance(scorer, OnnxScorer)
+    contract = scorer._contract
+    assert isinstance(contract, BiEncoderHead)
+    contract._tickets._kept.clear()
+
+
 def numbers(answer: object) -> dict[str, float]:
     assert isinstance(answer, dict)
     return {"noul": answer["noul"]} if answer["type"] == "noul" else answer["probabilities"]
@@ -68,6 +79,8 @@ def test_an_answer_depends_on_its_ticket_and_its_question_alone(
     scorer: Scorer, alone: dict[tuple[int, str], dict[str, float]], batch: list[int], asked: list[str]
 ) -> None:
     tickets = [Ticket(id=f"T-{i}", state=STATES[place]) for i, place in enumerate(batch)]
+
+    forget(scorer)
 
     together = scorer.score(tickets, {name: QUESTIONS[name] for name in asked})
 
@@ -91,7 +104,20 @@ def test_several_threads_get_the_same_answers(
 
 
 def answers_of(scorer: Scorer, tickets: list[Ticket]) -> list[dict[str, object]]:
+    forget(scorer)
     return [dict(scores.answers) for scores in scorer.score(tickets, QUESTIONS)]
+
+
+def test_a_text_that_comes_again_is_not_read_again_and_answered_the_same(scorer: Scorer) -> None:
+    assert isinstance(scorer, OnnxScorer)
+    forget(scorer)
+    first = scorer.score([Ticket(id="1", state=state) for state in STATES], QUESTIONS)
+    before = scorer.text_counts
+
+    again = scorer.score([Ticket(id="2", state=state) for state in reversed(STATES)], QUESTIONS)
+
+    assert [*reversed(again)] == [*first]
+    assert scorer.text_counts.since(before) == TextCounts(repeated=len(STATES), read=0)
 
 
 def test_its_answers_pass_the_gate(scorer: Scorer) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from ticketgate.agents.scoring.vectors import TextVector, VectorCache
+from ticketgate.agents.scoring.scorer import TextCounts
+from ticketgate.agents.scoring.vectors import TextCache, TextVector, VectorCache, digest_of
 
 
 class CountingEncoder:
@@ -88,3 +89,15 @@ def test_the_lock_is_not_held_while_encoding() -> None:
     go_on.set()
     slow.join(10)
     assert len(quick) == 1
+
+
+def test_what_is_kept_by_a_digest_holds_no_text_and_counts_what_came_again() -> None:
+    encode = CountingEncoder()
+    cache = TextCache(encode, size=2, key=digest_of)
+
+    assert [v.tokens for v in cache.get(["a", "bb", "a"])] == [1, 2, 1]
+    assert [v.tokens for v in cache.get(["ccc", "bb", "\ud800"])] == [3, 2, 1]
+
+    assert encode.asked == [("a", "bb"), ("ccc", "\ud800")]
+    assert cache.counts == TextCounts(repeated=2, read=4)
+    assert not any(isinstance(key, str) for key in cache._kept)
