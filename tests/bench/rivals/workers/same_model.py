@@ -44,7 +44,7 @@ class Model:
             graph["inputs"]["state"]: self._encode(texts),
             graph["inputs"]["question"]: self._asked,
         }
-        (logits,) = self._head.run([graph["outputs"]["logit"]], fed)
+        logits = np.asarray(self._head.run([graph["outputs"]["logit"]], fed)[0])
         return [
             {
                 name: {"type": "noul", "noul": 1 / (1 + math.exp(-(fit["scale"] * float(x) + fit["bias"])))}
@@ -81,8 +81,7 @@ class Model:
             tensor: value.astype(np.int32 if "int32" in kinds[tensor] else np.int64, copy=False)
             for tensor, value in ((graph["inputs"]["ids"], ids), (graph["inputs"]["mask"], mask))
         }
-        (vectors,) = self._encoder.run([graph["outputs"]["vector"]], fed)
-        return vectors
+        return np.asarray(self._encoder.run([graph["outputs"]["vector"]], fed)[0])
 
 
 def _batches(lengths: Sequence[int]) -> list[list[int]]:

@@ -62,6 +62,16 @@ class Made(NamedTuple):
     headers: list[tuple[str, bytes]]
 
 
+class Arrived(NamedTuple):
+    """A ticket that came."""
+
+    record: Record
+    ticket: Ticket
+    key: str
+    fingerprint: str
+    coordinate: str
+
+
 class Work:
     """The work on a batch of records."""
 
@@ -84,7 +94,7 @@ class Work:
             said = {"attributes": ticket.attributes, "state": ticket.state}
             fingerprint = hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
             coordinate = f"{record.topic}:{record.partition}:{record.offset}"
-            arrived.append((record, ticket, key, fingerprint, coordinate))
+            arrived.append(Arrived(record, ticket, key, fingerprint, coordinate))
             keys.append(f"{self._namespace}:claim:{key}")
             values.append(f"{coordinate}:{fingerprint}")
         if not arrived:
@@ -95,20 +105,12 @@ class Work:
             for each, owner, value in zip(arrived, owners, values, strict=True)
             if not owner or owner == value.encode()
         ]
-        answers = self._answer([ticket for _, ticket, *_ in owned]) if owned else []
+        answers = self._answer([each.ticket for each in owned]) if owned else []
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return [self._decided(*each, its, now) for each, its in zip(owned, answers, strict=True)]
+        return [self._decided(each, its, now) for each, its in zip(owned, answers, strict=True)]
 
-    def _decided(
-        self,
-        record: Record,
-        ticket: Ticket,
-        key: str,
-        fingerprint: str,
-        coordinate: str,
-        answers: dict[str, Any],
-        now: str,
-    ) -> Made:
+    def _decided(self, arrived: Arrived, answers: dict[str, Any], now: str) -> Made:
+        record, ticket, key, fingerprint, coordinate = arrived
         chances = {name: answer["noul"] for name, answer in answers.items()}
         selected = {name for name, chance in chances.items() if chance >= 0.5}
         broken = _broken(selected)
