@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measure a model folder in this process: the figures of the team's evaluate.py, and decisions/s.
 
-    evaluate_local.py [--model FOLDER] [--limit 700] [--only bitext27] [--write FILE] [--speed]
+    evaluate_local.py [--model FOLDER] [--limit 700] [--only bitext27] [--write FILE] [--speed] [--pairs FILE]
 
 yes/no sets: accuracy at 0.5, AUC (pooled, and the mean within questions), ECE (10 bins), Brier. Choice sets: accuracy,
-ECE of the reported probability, negative log-likelihood. Minimal pairs: by kind, the share that is right. In brackets
+ECE of the reported probability, negative log-likelihood. Minimal pairs: by kind, the share that is right, and where
+the others lie: `--pairs FILE` measures those of a file alone, and development_pairs.tsv is for choosing by. In brackets
 and as `intervals` 95 % of 200 resamples: of whole questions where a set has some, of rows elsewhere.
 """
 
@@ -41,11 +42,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--write", type=Path, help="also write the figures there, for assemble.py")
     parser.add_argument("--speed", action="store_true", help="measure decisions/s instead")
+    parser.add_argument("--pairs", type=Path, help="measure the minimal pairs of this file instead")
     options = parser.parse_args()
     scorer = open_scorer("onnx", model=options.model, threads=options.threads)
     print(f"{scorer.model.id} {scorer.model.hash[:12]}, {options.threads} thread(s)")
     if options.speed:
         speed(scorer)
+        return
+    if options.pairs:
+        for kind, found in pair_figures(scorer, options.pairs).items():
+            told(f"pairs {kind}", len(found[0]), found)
         return
     sets = json.loads(options.sets.read_text())
     written: dict[str, dict[str, object]] = {}
@@ -55,7 +61,7 @@ def main() -> None:
                 rows = spread(rows, options.limit)
                 written[f"{kind} {name}"] = told(f"{kind} {name}", len(rows), measure(scorer, rows))
     if not options.only:
-        for kind, found in pair_figures(scorer).items():
+        for kind, found in pair_figures(scorer, HERE / "minimal_pairs.tsv").items():
             written[f"pairs {kind}"] = told(f"pairs {kind}", len(found[0]), found)
     if options.write:
         options.write.write_text(json.dumps(written, indent=1) + "\n")
@@ -108,21 +114,34 @@ def noul_figures(scorer: Scorer, rows: Sequence[list]) -> Measured:
     return units, figures
 
 
-def pair_figures(scorer: Scorer) -> dict[str, Measured]:
-    """By kind: the share of minimal pairs with true at or above 0.5 above false, and with true above false."""
-    found: dict[str, list[tuple[bool, bool]]] = {}
-    for line in (HERE / "minimal_pairs.tsv").read_text().splitlines():
+def pair_figures(scorer: Scorer, file: Path) -> dict[str, Measured]:
+    """By kind: the share of minimal pairs with true at or above 0.5 above false, with true above false, and with both
+    on one side; in log-odds how far true lies above false, and how much the middle of a pair varies, which is what the
+    words say that both have. A middle that varies more than the gap is wide leaves few pairs right."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in file.read_text().splitlines():
         kind, question, *states = line.split("\t")
         tickets = [Ticket(id=str(place), state=state) for place, state in enumerate(states)]
         scored = scorer.score(tickets, {"q": NoulQuestion(question)})
-        true, false = (scores.answers["q"]["noul"] for scores in scored)
-        found.setdefault(kind, []).append((true >= 0.5 > false, true > false))
+        true, false = (_log_odds(scores.answers["q"]["noul"]) for scores in scored)
+        found.setdefault(kind, []).append((true, false))
     found["all"] = [pair for pairs in found.values() for pair in pairs]
 
-    def figures(pairs: Sequence[tuple[bool, bool]]) -> dict[str, float]:
-        return {"right": _share(p for p, _ in pairs), "in order": _share(p for _, p in pairs)}
+    def figures(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:
+        return {
+            "right": _share(true >= 0 > false for true, false in pairs),
+            "in order": _share(true > false for true, false in pairs),
+            "both yes": _share(min(pair) >= 0 for pair in pairs),
+            "both no": _share(max(pair) < 0 for pair in pairs),
+            "gap": statistics.fmean(true - false for true, false in pairs),
+            "middles": statistics.pstdev((true + false) / 2 for true, false in pairs),
+        }
 
     return {kind: (pairs, figures) for kind, pairs in found.items()}
+
+
+def _log_odds(p: float) -> float:
+    return math.log(max(p, 1e-9) / max(1 - p, 1e-9))
 
 
 def _share(values: Iterable[bool]) -> float:
