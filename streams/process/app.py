@@ -2,8 +2,9 @@
 
 Faust runs the app and the deciding; aiokafka carries the records and lanes own their delivery, for Faust's consumer
 acknowledges a message whose agent raised, and its exactly_once sends outside any transaction to topics that it does
-not consume. So the app boots without Kafka, and a lane puts each batch as one event on a bounded channel; the agent
-decides and resolves the batch's future. Nothing is raised out of the agent. See ARCHITECTURE.md#delivery.
+not consume. So the app boots without Kafka, and a lane puts its tickets into a line and an event on a bounded channel,
+for which the agent decides what stands at the head of the line. Nothing is raised out of the agent. See
+ARCHITECTURE.md#delivery.
 
 `faust -A ticketgate.streams.app worker` finds `app`, made from the environment's settings when it is asked for.
 """
@@ -19,7 +20,6 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import faust
@@ -46,13 +46,16 @@ from ticketgate.streams.process.preflight import (
 from ticketgate.streams.process.process_watch import end_now, end_within
 from ticketgate.streams.process.runner import Runner
 from ticketgate.streams.process.serving import open_systemone
+from ticketgate.streams.roles.decide.line import Line
 from ticketgate.streams.roles.decide.model_decider import ModelDecider
 from ticketgate.streams.roles.decide.scorers import with_aliases
 from ticketgate.streams.roles.settle.settle_role import Settling
 
 log = logging.getLogger(__name__)
 
-# Batches that may wait for the agent; a lane that finds it full waits, and takes nothing meanwhile.
+# What stands on the channel: somebody joined the line.
+TURN = "turn"
+# Turns that may wait for the agent; a lane that finds it full waits, and takes nothing meanwhile.
 CHANNEL_SIZE = 16
 # After the grace of a drain, the most that leaving the groups and closing may take. Lanes that are cut short take 8 s
 # of it at most (assignment.py); the rest is Faust's.
@@ -70,33 +73,31 @@ class WithoutKafka(BootStrategy):
     enable_web = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """One event on the channel: tickets to decide, and the future that takes the decisions."""
-
-    tickets: Sequence[Ticket]
-    decisions: asyncio.Future[Sequence[Decision]]
-
-
 class ChannelDecider:
-    """The lanes' port to the agent, which decides one batch after the other, each within `timeout_s`."""
+    """The lanes' port to the agent: tickets go into the line, and each that joins it is one turn of the agent's, which
+    may take others' tickets with it (line.py). `timeout_s`: the most that deciding some tickets may take."""
 
-    def __init__(self, channel: Any, decider: ModelDecider, *, steps: Steps, timeout_s: float) -> None:
+    def __init__(
+        self, channel: Any, line: Line, decider: ModelDecider, *, steps: Steps, timeout_s: float
+    ) -> None:
         self._channel = channel
+        self._line = line
         self._decider = decider
         self._steps = steps
-        self._limit_s = timeout_s + DECIDE_MARGIN_S
+        # Together with others', and then alone.
+        self._limit_s = 2 * timeout_s + DECIDE_MARGIN_S
         self._waiting: set[Step] = set()
 
     async def decide(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
-        """Put the tickets on the channel as one event and wait for the agent."""
-        batch = Batch(tickets, asyncio.get_running_loop().create_future())
+        """Put the tickets into the line, have the agent take a turn, and wait."""
+        waiting = self._line.join(tickets)
         with self._steps.step("deciding", limit_s=self._limit_s) as step:
             self._waiting.add(step)
             try:
-                await self._channel.send(value=batch)
-                return await batch.decisions
+                await self._channel.send(value=TURN)
+                return await waiting.decisions
             finally:
+                self._line.leave(waiting)
                 self._waiting.discard(step)
                 # It is another's turn.
                 self._steps.renew(*self._waiting)
@@ -121,14 +122,19 @@ class Deciding:
         self._reload = judged_by.watch(self._model.policy, self._model.adopt)
         self._endpoint = open_systemone(settings, with_aliases(settings, self._model.scorer))
         self.routes = self._endpoint.routes
+        line = Line(self._model.decide)
         self.decider = ChannelDecider(
-            self._channel, self._model, steps=steps, timeout_s=settings.scorer_timeout.total_seconds()
+            self._channel,
+            line,
+            self._model,
+            steps=steps,
+            timeout_s=settings.scorer_timeout.total_seconds(),
         )
 
         @app.agent(self._channel, name="decide", concurrency=1)
-        async def decide_batches(batches: Any) -> None:
-            async for batch in batches:
-                await _answer(batch, self._model)
+        async def take_turns(turns: Any) -> None:
+            async for _ in turns:
+                await line.take_turn()
 
     async def start(self) -> None:
         """Wait until the agent listens: a put on a channel without a subscriber is dropped without a word."""
@@ -231,19 +237,6 @@ def run_worker(settings: Settings, member: Membership | None = None) -> NoReturn
     # It writes terminal escapes to stdout, terminal or not, when the start is over.
     worker.spinner = None
     worker.execute_from_commandline()
-
-
-async def _answer(batch: Batch, decider: ModelDecider) -> None:
-    if batch.decisions.done():  # the lane gave up waiting
-        return
-    try:
-        decisions = await decider.decide(batch.tickets)
-    except Exception as err:  # noqa: BLE001 - the lane's to handle; raised here it would restart the agent
-        if not batch.decisions.done():
-            batch.decisions.set_exception(err)
-        return
-    if not batch.decisions.done():
-        batch.decisions.set_result(decisions)
 
 
 def _end_at_once_on_a_second_signal() -> None:

@@ -59,3 +59,29 @@ def test_a_ticket_that_hangs_the_scorer_ends_two_workers_and_then_goes_to_review
     found = verdicts(gate, 3)
     assert found["B"] == ("answers", ["the scorer hung on this ticket 2 times"])
     assert {found["A"][0], found["C"][0]} == {"policy"}
+
+
+def test_what_one_lane_brings_costs_no_other_lane_a_decision(deploy: NewDeployment) -> None:
+    gate = deploy(policy=str(SEED_POLICY), partitions="6", scorer_timeout="1s", session_timeout="2s")
+    # Those of all lanes wait while the first ones are decided, and go to the scorer together then.
+    tickets = [
+        ticket(
+            f"{number}",
+            {7: "RAISE", 30: "HANG", 41: "NONSENSE"}.get(number, "SLOW" if number < 6 else "fine"),
+        )
+        for number in range(60)
+    ]
+    gate.send(tickets)
+
+    exits = [gate.start_worker(program=faulty_worker.__file__).process.wait(90) for _ in range(2)]
+    gate.start_worker(program=faulty_worker.__file__)
+
+    found = verdicts(gate, 60)
+    assert exits == [70, 70]
+    assert {name: stage for name, (stage, _) in found.items() if stage != "policy"} == {
+        "7": "answers",
+        "30": "answers",
+        "41": "answers",
+    }
+    assert found["30"][1] == ["the scorer hung on this ticket 2 times"]
+    assert found["7"][1] == ["the scorer gave no answer: RuntimeError"]
