@@ -133,10 +133,15 @@ async def topic_config(client: AIOKafkaAdminClient, name: str) -> dict[str, str]
     return {entry[0]: entry[1] for entry in entries}
 
 
+async def partition_count(client: AIOKafkaAdminClient, name: str) -> int:
+    """How many partitions a topic has that is there. Raises aiokafka's errors."""
+    (described,) = await client.describe_topics([name])
+    return len(described["partitions"])
+
+
 async def _differences(client: AIOKafkaAdminClient, spec: TopicSpec) -> tuple[str, ...]:
     config = await topic_config(client, spec.name)
-    (described,) = await client.describe_topics([spec.name])
-    found = {"partitions": str(len(described["partitions"])), **config}
+    found = {"partitions": str(await partition_count(client, spec.name)), **config}
     wanted = {"partitions": str(spec.partitions), **spec.config}
     return tuple(
         f"{name} is {found[name]}, not {value}"

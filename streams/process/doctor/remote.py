@@ -9,6 +9,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 from redis.asyncio import Redis
 from redis.exceptions import ReadOnlyError
+from ticketgate.agents.plural import counted
 from ticketgate.store.clock import redis_now_ms
 from ticketgate.store.conditions import ConditionFailed, check_server, identity_fault
 from ticketgate.store.keys import Keys
@@ -29,6 +30,7 @@ from ticketgate.streams.kafka.broker import (
 from ticketgate.streams.kafka.broker_limits import require_within_limits
 from ticketgate.streams.kafka.connection import KafkaConnection, connection_of
 from ticketgate.streams.kafka.refusals import find_refusal
+from ticketgate.streams.kafka.topics import partition_count
 from ticketgate.streams.kafka.verification import check_verification
 from ticketgate.streams.lane.opening.conditions import namespace_identity
 from ticketgate.streams.lane.opening.handover import refuse_flaws, refuse_rebuilding
@@ -38,6 +40,7 @@ from ticketgate.streams.operations.command_redis import open_redis
 from ticketgate.streams.operations.policies import find_topic
 from ticketgate.streams.process.doctor.finding import MADE_FOR_PEOPLE, Finding, Status, fault_of
 from ticketgate.streams.process.preflight import needs_policy, require_redis
+from ticketgate.streams.process.supervising.cores import processes_of
 
 # Lifetimes count by Redis' clock, and people read logs by this machine's: more than this is worth a word.
 NOTABLE_MS = 5_000
@@ -116,15 +119,30 @@ async def _topics(client: AIOKafkaAdminClient, settings: Settings, role: Role) -
     terms = role_terms(role, settings)
     faults = await topic_faults(client, settings, terms)
     found = [fault_of("topics", each) for each in faults]
+    idle: list[Finding] = []
     if not any(each.what.startswith("no topic") for each in faults):
+        idle = idle_processes(terms.source, await partition_count(client, terms.source), settings)
         how: Status = "fault" if settings.guarantee == "exactly_once" else "warning"
         found += [
             Finding("topics", how, each.what, each.remedy)
             for each in await vouching_faults(client, settings, terms)
         ]
     if found:
-        return found
-    return [Finding("topics", "ok", f"{role}: {terms.source} to {', '.join(terms.outputs)}")]
+        return [*found, *idle]
+    return [Finding("topics", "ok", f"{role}: {terms.source} to {', '.join(terms.outputs)}"), *idle]
+
+
+def idle_processes(source: str, partitions: int, settings: Settings) -> list[Finding]:
+    """A warning if one command would start more workers than an input can be shared among."""
+    processes = processes_of(settings)
+    if processes <= max(1, partitions):
+        return []
+    what = (
+        f"TICKETGATE_PROCESSES={settings.processes}: of {counted(processes, 'worker')} {processes - partitions} would"
+        f" be given nothing of {source}, which has {counted(partitions, 'partition')}"
+    )
+    remedy = f"set it to {partitions} or less, or give the topic more partitions"
+    return [Finding("topics", "warning", what, remedy)]
 
 
 async def _policies(settings: Settings) -> list[Finding]:

@@ -30,7 +30,7 @@ from ticketgate.streams.process.doctor import local
 from ticketgate.streams.process.doctor.examine import examine
 from ticketgate.streams.process.doctor.finding import Finding
 from ticketgate.streams.process.doctor.local import look_at_versions
-from ticketgate.streams.process.doctor.remote import look_at_broker
+from ticketgate.streams.process.doctor.remote import idle_processes, look_at_broker
 from ticketgate.streams.process.supervising import cores
 
 from tests.streams.cli.conftest import Run, broker, no_settings, ticketgate, tickets
@@ -409,6 +409,47 @@ def test_what_a_machine_has_room_for_is_told(
 
     assert (found.check, found.status) == ("cores", status)
     assert told in found.what
+
+
+@pytest.mark.parametrize(
+    ("processes", "cores_here", "told"),
+    [
+        (3, 8, None),
+        (
+            4,
+            8,
+            "TICKETGATE_PROCESSES=4: of 4 workers 1 would be given nothing of tickets, which has 3 partitions",
+        ),
+        ("auto", 3, None),
+        ("auto", 8, "TICKETGATE_PROCESSES=auto: of 8 workers 5 would be given nothing of tickets"),
+    ],
+)
+def test_more_processes_than_partitions_are_told(
+    monkeypatch: pytest.MonkeyPatch, processes: object, cores_here: int, told: str | None
+) -> None:
+    monkeypatch.setattr(cores, "usable_cores", lambda: cores_here)
+
+    found = idle_processes("tickets", 3, Settings.model_validate({"processes": processes}))
+
+    assert [(each.check, each.status) for each in found] == [("topics", "warning")] * (told is not None)
+    for each in found:
+        assert told is not None
+        assert each.what.startswith(told)
+        assert each.remedy == "set it to 3 or less, or give the topic more partitions"
+
+
+def test_processes_are_held_against_the_partitions_that_the_broker_has(
+    scene: Scene, ticketgate: Run, tickets: str
+) -> None:
+    scene.set("PROCESSES", 99)
+
+    ran = ticketgate("doctor", "--json")
+
+    warned = [line["what"] for line in ran.lines if line["status"] == "warning" and line["check"] == "topics"]
+    assert len(warned) == 1, ran.lines
+    assert "TICKETGATE_PROCESSES=99: of 99 workers" in warned[0]
+    assert tickets in warned[0]
+    assert ran.code == 0
 
 
 async def test_a_broker_that_sends_its_clients_nowhere_is_named_with_where(tmp_path: Path) -> None:
