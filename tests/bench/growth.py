@@ -1,6 +1,6 @@
 """How the cost of a ticket grows: with questions, rules, options, the ticket's length, and the batch.
 
-    .venv/bin/python -m tests.bench.growth [--plot FILE] [--json FILE]
+    .venv/bin/python -m tests.bench.growth [--kafka FILE] [--plot FILE] [--json FILE]
 
 Promise: a cost is processor time of one thread from a ticket's bytes to its decision: decoding and deciding, as in a
 worker, without Kafka and Redis. The points of all curves are measured in turn, round after round, and a point is the
@@ -8,7 +8,7 @@ median of its rounds, so that what else the machine does falls on all alike. Wit
 the default one they are asked for, of texts that differ.
 
 Prints Markdown: the points, and for each step how much the cost grew against how much the size did (1 is
-proportional). A plot needs the extra `bench`.
+proportional). A plot needs the extra `bench`. What `growth_kafka --json` wrote goes into plot and JSON with `--kafka`.
 """
 
 from __future__ import annotations
@@ -247,6 +247,18 @@ def as_json(found: Sequence[Curve]) -> list[dict[str, object]]:
     ]
 
 
+def of_kafka(points: Sequence[Mapping[str, Any]]) -> list[dict[str, object]]:
+    """What growth_kafka measured, as curves: against each size, the other being the one that most points have."""
+    found: list[dict[str, object]] = []
+    for of, other in (("partitions", "backlog"), ("backlog", "partitions")):
+        held = statistics.mode(each[other] for each in points)
+        along = sorted((each for each in points if each[other] == held), key=lambda each: each[of])
+        for who, name in (("worker", "cpu_us"), ("broker", "broker_cpu_us"), ("Redis", "redis_cpu_us")):
+            told = [{"size": each[of], "us": each[name]} for each in along]
+            found.append({"of": of, "scorer": f"{who} on Kafka, {GIVEN}", "points": told})
+    return found
+
+
 def plot(told: Sequence[Mapping[str, Any]], file: Path) -> None:
     """One picture, a panel for each thing that grows. Raises ImportError without the extra `bench`."""
     import matplotlib as mpl
@@ -256,7 +268,7 @@ def plot(told: Sequence[Mapping[str, Any]], file: Path) -> None:
     # Text as text: the file is small, and can be searched.
     mpl.rcParams["svg.fonttype"] = "none"
     things = [*dict.fromkeys(each["of"] for each in told)]
-    figure = Figure(figsize=(11, 6.5), layout="constrained")
+    figure = Figure(figsize=(15, 7), layout="constrained")
     for axes, of in zip(figure.subplots(2, math.ceil(len(things) / 2)).flat, things, strict=False):
         for curve in (each for each in told if each["of"] == of):
             points = curve["points"]
@@ -276,6 +288,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--model-rounds", type=int, default=3, help="0 leaves the model out")
     parser.add_argument("--quick", action="store_true", help="every other point")
+    parser.add_argument("--kafka", type=Path, help="what growth_kafka --json wrote")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path, help="a file, SVG or PNG by its name")
     options = parser.parse_args()
@@ -287,6 +300,8 @@ def main() -> None:
         found += with_model
     report(found)
     told = as_json(found)
+    if options.kafka is not None:
+        told += of_kafka(json.loads(options.kafka.read_text()))
     if options.json is not None:
         options.json.write_text(json.dumps(told, indent=1) + "\n")
     if options.plot is not None:
