@@ -1,11 +1,12 @@
 """Whether a worker's memory stays within its queues under a backlog of 1,000,000 tickets, and a ticket's cost flat.
 
-    .venv/bin/python -m tests.bench.memory [--json FILE]
+    .venv/bin/python -m tests.bench.memory [--model --tickets 20000] [--json FILE]
 
 One worker meets a backlog that lies on Apache Kafka before it starts, and its VmRSS and its processor time, with those
 of Valkey, are sampled until all of it is committed. Exits 1 if RSS is ever MOST_BYTES or more, or grows after the
-warm-up (the first tenth) by more than the bound that `queue_bytes` derives from the settings. Prints Markdown. Broker,
-Valkey and outputs need 3 GB of temporary disk for 1,000,000 tickets.
+warm-up (the first tenth) by more than the bound that `queue_bytes` derives from the settings. With --model the default
+model answers the question, thirty times as slowly. Prints Markdown. Broker, Valkey and outputs need 3 GB of temporary
+disk for 1,000,000 tickets.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ from ticketgate.streams.parts.kafka import Kafka
 from ticketgate.streams.parts.valkey import Valkey
 
 from ..support.deployment import Deployment, Worker
-from .backlog import Group, end_of, send, small_ticket, write_inputs
+from .backlog import POLICY, Group, end_of, send, small_ticket, write_inputs
 from .process import cpu_seconds, resident_bytes
 
 MIB = 2**20
 TICKETS = 1_000_000
 SAMPLE_S = 0.5
-# What a worker without a model may take, however long its backlog is.
+# What the benchmarks' policy says of its question, and what it says where a model is to answer it.
+ANSWERED, ASKED = 'from = "attributes.vip"', 'instructions = "Is it about a payment?"'
+# What a worker may take, with a model or without, however long its backlog is.
 MOST_BYTES = 400_000_000
 # A machine that is shared by others decides 500 a second or more.
 TIMEOUT_S = 3_600.0
@@ -75,10 +78,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tickets", type=int, default=TICKETS)
     parser.add_argument("--batch", type=int, default=Settings.model_fields["batch_size"].default)
+    parser.add_argument("--model", action="store_true", help="ask the default model, and not an attribute")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     try:
-        samples, sent_s, seconds = measure(tickets=options.tickets, batch_size=options.batch)
+        samples, sent_s, seconds = measure(
+            tickets=options.tickets, batch_size=options.batch, with_model=options.model
+        )
     except PartMissing as err:
         print(f"skipped: {err}")
         return 0
@@ -99,7 +105,7 @@ def queue_bytes(*, partitions: int, batch_size: int, ticket_bytes: int) -> int:
     return partitions * (2 * fetched + batch)
 
 
-def measure(*, tickets: int, batch_size: int) -> tuple[list[Sample], float, float]:
+def measure(*, tickets: int, batch_size: int, with_model: bool) -> tuple[list[Sample], float, float]:
     """The samples; the seconds that sending and deciding took."""
     with (
         tempfile.TemporaryDirectory(prefix="ticketgate-memory-") as name,
@@ -108,6 +114,9 @@ def measure(*, tickets: int, batch_size: int) -> tuple[list[Sample], float, floa
     ):
         folder = Path(name)
         settings = {**write_inputs(folder), "BATCH_SIZE": str(batch_size)}
+        if with_model:
+            (folder / "policy.toml").write_text(POLICY.replace(ANSWERED, ASKED))
+            settings["SCORER"] = "onnx"
         with Deployment(kafka.bootstrap, valkey.url, folder / "workers", settings) as gate:
             started = time.monotonic()
             topic = gate.topic("tickets")
