@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...chaos.rivals.environment import environment_of
 from ...support.deployment import Deployment, Worker
+from ...support.rivals import AIOKAFKA_LOOP, start_rival
 from ..rounds import SESSION_S
 from .inputs import Inputs
 
@@ -37,7 +38,7 @@ class Arm:
     does: str
     guarantee: str
     storms: str
-    script: str | None = None
+    script: Path | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     python: Callable[[], Path] = _own_python
 
@@ -52,25 +53,13 @@ class Arm:
             return gate.start_worker(
                 BATCH_SIZE=str(batch), SESSION_TIMEOUT=f"{SESSION_S}s", **dict(self.settings)
             )
-        folder = gate.folder / "state"
-        folder.mkdir()
-        environment = {
-            **gate.environment,
-            "RIVAL_KAFKA": gate.bootstrap,
-            "RIVAL_REDIS": gate.redis_url,
-            "RIVAL_GROUP": gate.name,
-            "RIVAL_TICKETS": gate.topic("tickets"),
-            "RIVAL_DISPATCH": gate.topic("dispatch"),
-            "RIVAL_REVIEW": gate.topic("review"),
-            "RIVAL_SESSION_MS": str(SESSION_S * 1000),
-            "RIVAL_BATCH": str(batch),
-            "RIVAL_FOLDER": str(folder),
-            "TOKENIZERS_PARALLELISM": "false",
-            **inputs.rival,
-        }
-        worker = Worker(environment, gate.folder / "worker.log", [self.python(), WORKERS / self.script])
-        gate.workers.append(worker)
-        return worker
+        return start_rival(
+            gate,
+            self.script,
+            python=self.python(),
+            session_ms=SESSION_S * 1000,
+            variables={"RIVAL_BATCH": str(batch), "TOKENIZERS_PARALLELISM": "false", **inputs.rival},
+        )
 
 
 _REPEATS = "282 of 282 repeats out again"
@@ -97,7 +86,7 @@ ARMS = (
         does="same",
         guarantee=_CALM,
         storms=NOT_STORMED,
-        script="confluent_work.py",
+        script=WORKERS / "confluent_work.py",
         python=bench_python,
     ),
     Arm(
@@ -106,7 +95,7 @@ ARMS = (
         does="same",
         guarantee=_CALM,
         storms=NOT_STORMED,
-        script="quix_work.py",
+        script=WORKERS / "quix_work.py",
         python=bench_python,
     ),
     Arm(
@@ -115,7 +104,7 @@ ARMS = (
         does="carrying",
         guarantee="at least once",
         storms=f"48 twice, 0 lost, {_REPEATS}",
-        script="aiokafka_loop.py",
+        script=AIOKAFKA_LOOP,
     ),
     Arm(
         "confluent",
@@ -123,7 +112,7 @@ ARMS = (
         does="carrying",
         guarantee="at least once",
         storms=NOT_STORMED,
-        script="confluent_loop.py",
+        script=WORKERS / "confluent_loop.py",
         python=bench_python,
     ),
     Arm(
@@ -132,7 +121,7 @@ ARMS = (
         does="carrying",
         guarantee="exactly once",
         storms=f"0 twice, 0 lost, {_REPEATS}",
-        script="quix_loop.py",
+        script=WORKERS / "quix_loop.py",
         python=bench_python,
     ),
     Arm(
@@ -141,7 +130,7 @@ ARMS = (
         does="carrying",
         guarantee="at least once",
         storms=f"3,347 twice, 0 lost, {_REPEATS}",
-        script="faust_take.py",
+        script=WORKERS / "faust_take.py",
     ),
 )
 BASE = "aiokafka"

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...support.deployment import Deployment, Worker
+from ...support.rivals import AIOKAFKA_LOOP, start_rival
 from ..run import SESSION_S
 from .environment import rivals_python
 
 WORKERS = Path(__file__).with_name("workers")
 # ticketgate's in this harness.
 TRANSACTION_MS = 20_000
+# Batches of so many, and outputs by which each record is judged.
+AIOKAFKA = {"RIVAL_BATCH": "16", "RIVAL_OUTPUT": "coordinate"}
 
 
 def _own_python() -> Path:
@@ -26,17 +29,21 @@ class Contender:
 
     name: str
     title: str
-    script: str | None = None
+    script: Path | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     python: Callable[[], Path] = _own_python
 
 
 CONTENDERS = (
     Contender("ticketgate", "ticketgate, `exactly_once`"),
-    Contender("faust-eo", "Faust, `exactly_once`", "faust_app.py", {"RIVAL_GUARANTEE": "exactly_once"}),
-    Contender("faust-alo", "Faust, `at_least_once`", "faust_app.py", {"RIVAL_GUARANTEE": "at_least_once"}),
-    Contender("aiokafka-alo", "plain aiokafka loop, at least once", "aiokafka_loop.py"),
-    Contender("quix-eo", "Quix Streams, `exactly-once`", "quix_app.py", python=rivals_python),
+    Contender(
+        "faust-eo", "Faust, `exactly_once`", WORKERS / "faust_app.py", {"RIVAL_GUARANTEE": "exactly_once"}
+    ),
+    Contender(
+        "faust-alo", "Faust, `at_least_once`", WORKERS / "faust_app.py", {"RIVAL_GUARANTEE": "at_least_once"}
+    ),
+    Contender("aiokafka-alo", "plain aiokafka loop, at least once", AIOKAFKA_LOOP, AIOKAFKA),
+    Contender("quix-eo", "Quix Streams, `exactly-once`", WORKERS / "quix_app.py", python=rivals_python),
 )
 
 
@@ -50,21 +57,10 @@ class RivalDeployment(Deployment):
         """Start a worker of the contender."""
         if self.contender.script is None:
             return super().start_worker(program=program, **settings)
-        number = len(self.workers)
-        folder = self.folder / f"state-{number}"
-        folder.mkdir()
-        environment = {
-            **self.environment,
-            **self.contender.variables,
-            "RIVAL_KAFKA": self.settings.get("KAFKA", self.bootstrap),
-            "RIVAL_GROUP": self.name,
-            "RIVAL_TICKETS": self.topic("tickets"),
-            "RIVAL_DISPATCH": self.topic("dispatch"),
-            "RIVAL_SESSION_MS": str(round(SESSION_S * 1000)),
-            "RIVAL_TRANSACTION_MS": str(TRANSACTION_MS),
-            "RIVAL_FOLDER": str(folder),
-        }
-        command = [self.contender.python(), WORKERS / self.contender.script]
-        worker = Worker(environment, self.folder / f"worker-{number}.log", command)
-        self.workers.append(worker)
-        return worker
+        return start_rival(
+            self,
+            self.contender.script,
+            python=self.contender.python(),
+            session_ms=round(SESSION_S * 1000),
+            variables={"RIVAL_TRANSACTION_MS": str(TRANSACTION_MS), **self.contender.variables},
+        )

@@ -2,23 +2,12 @@
 
 import asyncio
 import os
-import sys
 
-import faust
+from faust_parts import new_app, run  # pyright: ignore[reportMissingImports]
 
-_session_s = int(os.environ["RIVAL_SESSION_MS"]) / 1000
-app = faust.App(
-    os.environ["RIVAL_GROUP"],
-    broker=f"kafka://{os.environ['RIVAL_KAFKA']}",
-    broker_session_timeout=_session_s,
-    broker_request_timeout=_session_s + 30,
-    broker_commit_interval=0.5,
-    consumer_auto_offset_reset="earliest",
-    topic_disable_leader=True,
-    datadir=os.environ["RIVAL_FOLDER"],
+app, tickets, dispatch = new_app(
+    broker_request_timeout=int(os.environ["RIVAL_SESSION_MS"]) / 1000 + 30, broker_commit_interval=0.5
 )
-tickets = app.topic(os.environ["RIVAL_TICKETS"], key_serializer="raw", value_serializer="raw")
-dispatch = app.topic(os.environ["RIVAL_DISPATCH"], key_serializer="raw", value_serializer="raw")
 
 
 @app.agent(tickets)
@@ -29,6 +18,4 @@ async def carry(stream) -> None:
 
 
 if __name__ == "__main__":
-    # Only the command line's own option keeps several workers off one web port.
-    sys.argv.append("--without-web")
-    app.main()
+    run(app)

@@ -1,6 +1,6 @@
 """Tickets passed on by Quix Streams under its exactly-once guarantee."""
 
-from quix_parts import app, dispatch, tickets  # pyright: ignore[reportMissingImports]
+from quix_bench import app, dispatch, tickets  # pyright: ignore[reportMissingImports]
 
 app.dataframe(tickets).to_topic(dispatch)
 app.run()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quix_parts import app, dispatch, review, tickets  # pyright: ignore[reportMissingImports]
+from quix_bench import app, dispatch, review, tickets  # pyright: ignore[reportMissingImports]
 from quixstreams import message_context  # pyright: ignore[reportMissingImports]
 from same_work import Made, Record, Work  # pyright: ignore[reportMissingImports]
 
