@@ -40,6 +40,7 @@ TEXT = (
     " please call me about the parcel that was sent on monday to another address thank you"
 )
 WORDS = TEXT.split()
+_UNSEEN = itertools.count()
 
 Work = Callable[[], int]
 
@@ -139,14 +140,13 @@ def given_answers(of: Policy, ids: Sequence[str]) -> Scorer:
 
 def work(of: Policy, scorer: Scorer | None, *, words: int = 30, batch: int = 64, batches: int = 1) -> Work:
     """A round: batches of tickets, from bytes to decisions. scorer None: answers given."""
-    numbers = itertools.count()
     ids = [f"G-{number}" for number in range(batch * batches)]
     given = scorer or given_answers(of, ids)
     kept = [ticket(number, words) for number in range(batch * batches)]
 
     def one_round() -> int:
-        # The model sees texts that it never saw; what is given is by id.
-        values = kept if scorer is None else [ticket(next(numbers), words) for _ in range(batch * batches)]
+        # The model sees texts that it never saw, at no other point either; what is given is by id.
+        values = kept if scorer is None else [ticket(next(_UNSEEN), words) for _ in range(batch * batches)]
         for first in range(0, len(values), batch):
             tickets = [decode_ticket(value, max_bytes=2**22) for value in values[first : first + batch]]
             read = [each for each in tickets if isinstance(each, Ticket)]
@@ -255,7 +255,7 @@ def of_kafka(points: Sequence[Mapping[str, Any]]) -> list[dict[str, object]]:
         along = sorted((each for each in points if each[other] == held), key=lambda each: each[of])
         for who, name in (("worker", "cpu_us"), ("broker", "broker_cpu_us"), ("Redis", "redis_cpu_us")):
             told = [{"size": each[of], "us": each[name]} for each in along]
-            found.append({"of": of, "scorer": f"{who} on Kafka, {GIVEN}", "points": told})
+            found.append({"of": of, "scorer": f"{who}, {GIVEN}", "points": told})
     return found
 
 
