@@ -57,11 +57,19 @@ class Shortlist:
 class OptionVectors:
     """A choice's options beside each other, from which the nearest to a text are taken: for one text or many.
 
-    labels: the options' in the question's order. vectors: [options, width], as an embedding function gave them.
+    labels: the options' in the question's order. parts: their vectors [options, width] as an embedding function gave
+    them, some at a time.
     """
 
-    def __init__(self, labels: Sequence[str], vectors: NDArray[np.float64]) -> None:
-        self._labels, self._unit = tuple(labels), _unit(vectors)
+    def __init__(self, labels: Sequence[str], parts: Iterable[NDArray[np.float64]]) -> None:
+        self._labels, at = tuple(labels), 0
+        self._unit = np.empty((0, 0))
+        # Into their place one part after the other: copies of all of 10,000 would be 31 MB each.
+        for part in parts:
+            if at == 0:
+                self._unit = np.empty((len(labels), part.shape[1]))
+            self._unit[at : at + len(part)] = _unit(part)
+            at += len(part)
 
     def nearest(self, asked: NDArray[np.float64], k: int) -> Shortlist:
         """The k nearest to the text whose vector is `asked` [width]; k is less than there are options.
@@ -112,7 +120,7 @@ def shortlist_choice(
         return whole(labels, k)
     texts = [asked_text(state, instructions), *option_texts(options)]
     vectors = as_vectors(embed(texts), len(texts))
-    return OptionVectors(labels, vectors[1:]).nearest(vectors[0], k)
+    return OptionVectors(labels, [vectors[1:]]).nearest(vectors[0], k)
 
 
 def whole(labels: Sequence[str], k: int) -> Shortlist:
@@ -170,13 +178,13 @@ class CachedEmbed:
         if maxsize < 1:
             raise ValueError(f"maxsize must be at least 1, not {maxsize}")
         self._embed, self._maxsize = embed, maxsize
-        self._kept: OrderedDict[str, NDArray[np.float64]] = OrderedDict()
+        self._kept: OrderedDict[str, NDArray[np.float32 | np.float64]] = OrderedDict()
         self._hits = self._misses = 0
         self._lock = threading.Lock()
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """[texts, width]. Raises ShortlistError for a wrong shape, and what the function raises."""
-        found: dict[str, NDArray[np.float64]] = {}
+        found: dict[str, NDArray[np.float32 | np.float64]] = {}
         distinct = list(dict.fromkeys(texts))
         with self._lock:
             for text in distinct:
@@ -186,7 +194,10 @@ class CachedEmbed:
             self._hits += len(found)
             self._misses += len(distinct) - len(found)
         if missing := [text for text in distinct if text not in found]:
-            vectors = as_vectors(self._embed(missing), len(missing))
+            given = self._embed(missing)
+            vectors: NDArray[np.float32 | np.float64] = as_vectors(given, len(missing))
+            if isinstance(given, np.ndarray) and given.dtype == np.float32:
+                vectors = given  # as exact, in half the memory
             widths = {len(vector) for vector in found.values()} | {vectors.shape[1]}
             if len(widths) > 1:
                 raise ShortlistError(f"the embedding function gave vectors of the widths {sorted(widths)}")
@@ -194,7 +205,7 @@ class CachedEmbed:
             fresh = {text: vector.copy() for text, vector in zip(missing, vectors, strict=True)}
             found |= fresh
             self._keep(fresh)
-        return np.stack([found[text] for text in texts]) if texts else np.empty((0, 0))
+        return np.stack([found[text] for text in texts], dtype=np.float64) if texts else np.empty((0, 0))
 
     def cache_info(self) -> CacheInfo:
         """How full it is, and how well it served."""
@@ -207,7 +218,7 @@ class CachedEmbed:
             self._kept.clear()
             self._hits = self._misses = 0
 
-    def _keep(self, fresh: Mapping[str, NDArray[np.float64]]) -> None:
+    def _keep(self, fresh: Mapping[str, NDArray[np.float32 | np.float64]]) -> None:
         with self._lock:
             for text, vector in fresh.items():
                 self._kept[text] = vector

@@ -31,8 +31,10 @@ from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.questions import MAX_SHORTLISTED, ChoiceQuestion, Question
 
 # For who asks with a question made anew each time, with options of before: a cache that holds fewer than one question
-# may have forgets the first before it comes to the last. So many vectors of width 384 are 31 MB.
+# may have forgets the first before it comes to the last. So many vectors of width 384 are 15 MB.
 MOST_KEPT: Final = MAX_SHORTLISTED
+# While 10,000 texts are embedded in one call, what is in between takes 50 MB that are not given back.
+OPTIONS_AT_ONCE: Final = 512
 
 ScoreEach = Callable[[Sequence[Ticket], Sequence[Mapping[str, Question]]], Sequence[Scores]]
 """Tickets, and for each its own questions, to one Scores a ticket. What all tickets are asked is one object."""
@@ -97,7 +99,9 @@ class Shortlister:
         with self._embedding:
             if (options := self._found(question)) is not None:
                 return options
-            options = OptionVectors(question.labels, embed(option_texts(question.criteria.items())))
+            texts = option_texts(question.criteria.items())
+            parts = (embed(texts[at : at + OPTIONS_AT_ONCE]) for at in range(0, len(texts), OPTIONS_AT_ONCE))
+            options = OptionVectors(question.labels, parts)
             key = id(question)
             # Without a lock, for it is called wherever the question ends; the place is free before another takes it.
             self._kept[key] = _Kept(weakref.ref(question, lambda _: self._kept.pop(key, None)), options)
