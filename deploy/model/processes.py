@@ -5,6 +5,7 @@ torch's gradients do not survive a fork, so whoever forks here has made none bef
 
 import os
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -55,5 +56,8 @@ def _forked(act: Callable[[], T], file: Path) -> int:
     try:
         torch.save(act(), file)
         status = 0
+    except BaseException:  # it ends below, before the interpreter would say why
+        traceback.print_exc()
+        raise
     finally:
         os._exit(status)
