@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -196,6 +198,27 @@ def test_a_questions_options_are_kept_as_long_as_it_lives() -> None:
     asked, options = [ticket.state for ticket in tickets(2)], list(large(9).labels)
     # Of one that is made anew the options are known by their texts.
     assert embed.asked == [asked, options[:8], asked, asked, options[8:]]
+
+
+def test_lanes_that_begin_together_embed_the_options_once() -> None:
+    both_began = threading.Barrier(2)
+    calls: list[int] = []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        if len(texts) == 1:  # a ticket's
+            both_began.wait(30)
+        else:
+            calls.append(len(texts))
+        return [[1.0, len(text)] for text in texts]
+
+    shortlister, question = Shortlister(lambda: embed), large(8)
+    with ThreadPoolExecutor(2) as lanes:
+        found = list(
+            lanes.map(lambda ticket: shortlister.shortlists([ticket], {"desk": question}), tickets(2))
+        )
+
+    assert calls == [8]
+    assert [len(each[0]["desk"].labels) for each in found] == [2, 2]
 
 
 def test_a_text_that_several_tickets_have_is_embedded_once() -> None:
