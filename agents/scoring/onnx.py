@@ -12,7 +12,13 @@ from typing import Annotated, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from ticketgate.agents.scoring.contracts import Contract, Embedding, open_contract, score_each
+from ticketgate.agents.scoring.contracts import (
+    Contract,
+    Embedding,
+    EmbeddingAhead,
+    open_contract,
+    score_each,
+)
 from ticketgate.agents.scoring.folder import ModelFolder, first_fault, load_folder
 from ticketgate.agents.scoring.languages import Languages, words
 from ticketgate.agents.scoring.scorer import Remembering, Scores, TextCounts
@@ -67,7 +73,8 @@ class OnnxScorer:
     def __init__(self, contract: Contract, *, model: ModelRef, reader: Reader | None = None) -> None:
         self._contract, self._model, self._reader = contract, model, reader
         self._shortlister = Shortlister(
-            (lambda: self.embed) if isinstance(contract, Embedding) else default_embed
+            (lambda: self.embed) if isinstance(contract, Embedding) else default_embed,
+            embed_tickets=contract.embed_ahead if isinstance(contract, EmbeddingAhead) else None,
         )
 
     @classmethod

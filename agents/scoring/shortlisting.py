@@ -52,12 +52,13 @@ class Shortlister:
     """Makes shortlists, by an embedding function that is made when it is first needed. For several threads at once.
 
     A policy's question lives as long as its policy, and its options are kept beside it. Of a question that is made for
-    one request they are kept by their texts, MOST_KEPT at most.
+    one request they are kept by their texts, MOST_KEPT at most. embed_tickets: gives tickets' texts the same vectors as
+    the function, and remembers them for the scorer; without one it is the function too.
     """
 
-    def __init__(self, make: Callable[[], EmbedFn]) -> None:
+    def __init__(self, make: Callable[[], EmbedFn], *, embed_tickets: EmbedFn | None = None) -> None:
         self._make = make
-        self._embed: EmbedFn | None = None
+        self._embed = embed_tickets
         self._embed_options: CachedEmbed | None = None
         self._opening = threading.Lock()
         # Two lanes that begin together would embed the same 10,000 texts on the same cores.
@@ -115,8 +116,9 @@ class Shortlister:
         """What embeds tickets, and what embeds options."""
         with self._opening:
             if self._embed is None or self._embed_options is None:
-                self._embed = self._make()
-                self._embed_options = cached_embed_fn(self._embed, MOST_KEPT)
+                made = self._make()
+                self._embed = self._embed or made
+                self._embed_options = cached_embed_fn(made, MOST_KEPT)
             return self._embed, self._embed_options
 
 

@@ -47,6 +47,8 @@ class TextCache(Generic[T]):
     ) -> None:
         self._make, self._size, self._key = make, size, key
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
+        # Made for who asks again at once, and not yet asked for as a ticket's.
+        self._ahead: set[Hashable] = set()
         self._repeated = self._read = 0
         self._lock = threading.Lock()
 
@@ -57,6 +59,13 @@ class TextCache(Generic[T]):
 
     def get(self, texts: Sequence[str]) -> list[T]:
         """One a text; what is not kept is made, of each distinct text once. Raises what making raises."""
+        return self._get(texts, is_ahead=False)
+
+    def ahead(self, texts: Sequence[str]) -> list[T]:
+        """The same for who will `get` some of them next, and not counted: each of them counts then as if made there."""
+        return self._get(texts, is_ahead=True)
+
+    def _get(self, texts: Sequence[str], *, is_ahead: bool) -> list[T]:
         keys = [self._key(text) for text in texts]
         distinct = dict(zip(keys, texts, strict=True))
         found: dict[Hashable, T] = {}
@@ -71,15 +80,20 @@ class TextCache(Generic[T]):
             found |= made
             self._keep(made)
         with self._lock:
-            self._read += len(missing)
-            self._repeated += len(texts) - len(missing)
+            if is_ahead:
+                self._ahead |= missing.keys() & self._kept.keys()
+            else:
+                first = len(missing) + len(self._ahead & distinct.keys())
+                self._ahead -= distinct.keys()
+                self._read += first
+                self._repeated += len(texts) - first
         return [found[key] for key in keys]
 
     def _keep(self, made: dict[Hashable, T]) -> None:
         with self._lock:
             self._kept |= made
             while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+                self._ahead.discard(self._kept.popitem(last=False)[0])
 
 
 VectorCache = TextCache[TextVector]

@@ -21,6 +21,7 @@ __all__ = [
     "AskedApart",
     "Contract",
     "Embedding",
+    "EmbeddingAhead",
     "OpenContract",
     "open_contract",
     "register_contract",
@@ -54,6 +55,15 @@ class Embedding(Protocol):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[texts, width]."""
+        ...
+
+
+@runtime_checkable
+class EmbeddingAhead(Embedding, Protocol):
+    """One that remembers a text for the ticket whose state it is, which is scored next."""
+
+    def embed_ahead(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[texts, width], as `embed`."""
         ...
 
 

@@ -166,6 +166,14 @@ class BiEncoderHead:
             np.stack([read.vector for read in self._encode(texts)]) if texts else np.empty((0, 1), np.float32)
         )
 
+    def embed_ahead(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[texts, width], each of length 1; where it is a ticket's whole text, `score` does not read it again."""
+        return (
+            np.stack([read.vector for read in self._tickets.ahead(texts)])
+            if texts
+            else np.empty((0, 1), np.float32)
+        )
+
     def _ask(self, questions: Sequence[Question]) -> list[_Asked]:
         texts = [self._wording.texts(question) for question in questions]
         stated = [

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from ticketgate.agents.scoring import Scorer, Scores, open_scorer, session
 from ticketgate.agents.scoring.contracts import score_each
 from ticketgate.agents.scoring.onnx import OnnxScorer
+from ticketgate.agents.scoring.scorer import TextCounts
 from ticketgate.agents.scoring.shortlisting import Shortlister, score_shortlisted
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.question_reading import read_question
@@ -78,6 +79,23 @@ def test_many_tickets_take_no_more_runs_of_the_encoder_than_one(
         scorer.score(tickets(64), questions)
 
     assert len(together) == len(alone)
+
+
+@pytest.mark.parametrize(("instructions", "readings"), [(None, 1), ("late", 2)])
+def test_a_ticket_is_read_once_and_again_only_with_what_is_asked(
+    build: Build, monkeypatch: pytest.MonkeyPatch, instructions: str | None, readings: int
+) -> None:
+    scorer = OnnxScorer.open(build())
+    questions: dict[str, Question] = {"desk": large(300, instructions=instructions)}
+    scorer.score([Ticket(id="warm", state="calm")], questions)
+    before = scorer.text_counts
+
+    with counted_runs(monkeypatch) as rows:
+        scorer.score(tickets(48), questions)
+
+    # The others are options, which are read when they are first kept.
+    assert rows.count(48) == readings
+    assert scorer.text_counts.since(before) == TextCounts(repeated=0, read=48)
 
 
 def test_the_options_of_the_largest_choices_are_read_once(

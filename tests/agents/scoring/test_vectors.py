@@ -54,6 +54,33 @@ def test_the_least_recently_used_goes_first() -> None:
     assert encode.asked == []
 
 
+def test_what_is_read_ahead_counts_when_it_is_asked_for() -> None:
+    encode = CountingEncoder()
+    cache = VectorCache(encode, size=3)
+
+    ahead = cache.ahead(["a", "bb", "a"])
+    counted_ahead = cache.counts
+    found = cache.get(["a", "ccc", "a"])
+
+    assert [v.tokens for v in (*ahead, *found)] == [1, 2, 1, 1, 3, 1]
+    assert encode.asked == [("a", "bb"), ("ccc",)]
+    assert counted_ahead == TextCounts(repeated=0, read=0)
+    assert cache.counts == TextCounts(repeated=1, read=2)
+    cache.get(["a"])
+    assert cache.counts == TextCounts(repeated=2, read=2)
+
+
+def test_what_was_read_ahead_and_forgotten_counts_as_what_it_is() -> None:
+    cache = VectorCache(CountingEncoder(), size=2)
+    cache.ahead(["a"])
+    cache.get(["bb", "ccc"])
+
+    cache.get(["a"])
+    cache.get(["a"])
+
+    assert cache.counts == TextCounts(repeated=1, read=3)
+
+
 def test_a_failure_is_not_kept() -> None:
     outcomes = iter([OSError("broken"), None])
 
