@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds an arm  [%(default)s]")
     parser.add_argument("--tickets", type=int, default=6_000, help="tickets a round  [%(default)s]")
     parser.add_argument(
-        "--model-tickets", type=int, default=2_400, help="tickets a round with the model  [%(default)s]"
+        "--model-tickets", type=int, default=1_200, help="tickets a round with the model  [%(default)s]"
     )
     parser.add_argument(
         "--seconds", type=float, default=8.0, help="of each paced run; 0 for none  [%(default)s]"
