@@ -233,3 +233,45 @@ async def test_a_restored_effect_of_which_nothing_came_leaves_its_confirmation(
     await redis.flushall()
     await restore(redis, keys, remembered[1:], ttl=TTL)
     assert (await confirmed(ledger, "k3")).confirmation == "c1"
+
+
+@pytest.mark.xfail(
+    strict=True, reason="who is restored second loses the confirmation and may be sent again all the same"
+)
+@pytest.mark.parametrize("is_standing", [True, False])
+async def test_of_two_effects_of_one_confirmation_neither_is_sent_again(
+    redis: Redis, keys: Keys, ledger: Ledger, is_standing: bool
+) -> None:
+    """A lane wrote that the first is prepared only after Redis had lost it, and another took the confirmation."""
+    prepared = replace(await receipt(EffectState.PREPARED, sends=0), confirmation="c1")
+    absent = replace(await receipt(EffectState.ABSENT, key="k2"), confirmation="c1")
+    last = [Remembered(each, await now_ms(redis), is_whole=True) for each in (prepared, absent)]
+
+    if is_standing:
+        await restore(redis, keys, last[1:], ttl=TTL)
+        await restore(redis, keys, last[:1], ttl=TTL)
+    else:
+        await restore(redis, keys, last, ttl=TTL)
+
+    for key in ("k1", "k2"):
+        entry = await ledger.read(key)
+        assert entry is not None
+        assert (entry.is_open, entry.is_restored) == (True, True)
+
+
+@pytest.mark.xfail(strict=True, reason="who has not been sent keeps what another may have been sent by")
+async def test_what_was_not_sent_gives_its_confirmation_up_to_what_may_have_been(
+    redis: Redis, keys: Keys, ledger: Ledger
+) -> None:
+    assert (await confirmed(ledger, "k2")).confirmation == "c1"
+    told = replace(await receipt(EffectState.PREPARED, sends=0), confirmation="c1")
+
+    await restore(redis, keys, [Remembered(told, await now_ms(redis), is_whole=True)], ttl=TTL)
+
+    assert ((await confirmed(ledger, "k2")).is_unconfirmed, (await confirmed(ledger, "k3")).spent_by) == (
+        True,
+        "k1",
+    )
+    stands = await ledger.read("k1")
+    assert stands is not None
+    assert (stands.state, stands.is_restored) == (EffectState.UNKNOWN, False)
