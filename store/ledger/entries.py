@@ -63,7 +63,8 @@ class Entry:
     sending began, at the moment when the ledger was asked, by its clock; 0 if it was not sent. at: the last transition.
     provider_id, observed: what the provider said or what was read back. judged_again: what the verdict rests on where
     the gates stopped it at their second look. is_told: its receipt is announced, or is the lane's to commit.
-    is_restored: made from receipts, so that what the gates would judge again is not at hand.
+    is_restored: made from receipts, and not to be sent again: what the gates would judge again is not at hand, or its
+    confirmation allowed another effect as well.
     confirmation: the digest of the one that it has used up. spent_by: where all that would allow it are used up, the
     key of an effect that one of them allowed; nothing is sent then.
     """

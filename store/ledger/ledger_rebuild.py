@@ -2,7 +2,8 @@
 
 Promise: an entry that stands is never changed. What was prepared may have been sent, so it comes back as `unknown`: it
 is read back, and never sent on the ground that nobody remembers sending it. Ages begin anew, by Redis' clock. What is
-settled lives for what is left of its lifetime.
+settled lives for what is left of its lifetime. Of two effects that one confirmation allowed, as may be where Redis
+forgot between them, neither is sent again; and which was surely not sent yet, has to be confirmed anew.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ NOBODY_KNOWS: Final = Verdict(
 )
 
 # due: what to look at again. open: what is open. used: the confirmation that it used up, where `is_used`. effect_key:
-# the effect's name in these. receipt_ms: when its last receipt was written, from which its lifetime counts. fields:
-# their names and values by turns. Returns 0 where an entry stands, 1 where it was restored, 2 where its time is over.
+# the effect's name in these. prefix: what an effect's name begins with. receipt_ms: when its last receipt was written,
+# from which its lifetime counts. fields: their names and values by turns. Returns 0 where an entry stands, 1 where it
+# was restored, 2 where its time is over.
 _RESTORE = Script(
     "restore an effect",
     """
@@ -55,12 +57,26 @@ if is_open == '1' then
 else
   redis.call('PEXPIRE', effect, string.format('%.0f', left))
 end
-if is_used == '1' then redis.call('SET', used, effect_key, 'NX', 'PX', lifetime_ms) end
+if is_used == '0' then return 1 end
+local holder = redis.call('GET', used)
+local other = holder and prefix .. holder
+local of = other and redis.call('HMGET', other, 'state', 'sends')
+if of and of[1] == 'prepared' and of[2] == '0' then
+  redis.call('HDEL', other, 'confirmation')
+  redis.call('HSET', other, 'spent', effect_key)
+  holder = false
+end
+if not holder then
+  redis.call('SET', used, effect_key, 'PX', lifetime_ms)
+elseif holder ~= effect_key then
+  redis.call('HSET', effect, 'restored', 1)
+  if of[1] then redis.call('HSET', other, 'restored', 1) end
+end
 return 1
 """,
     after=[NOW],
     keys=["effect", "due", "open", "used"],
-    arguments=["effect_key", "is_open", "is_used", "lifetime_ms", "receipt_ms", "is_dry_run"],
+    arguments=["effect_key", "prefix", "is_open", "is_used", "lifetime_ms", "receipt_ms", "is_dry_run"],
     more_arguments="fields",
 )
 
@@ -119,6 +135,7 @@ async def restore(
                 used=keys.confirmation(used or ""),
                 is_used=int(used is not None),
                 effect_key=key,
+                prefix=keys.effect(""),
                 is_open=int(is_still_open(each.receipt)),
                 lifetime_ms=ttl_ms,
                 receipt_ms=each.at_ms,

@@ -235,9 +235,6 @@ async def test_a_restored_effect_of_which_nothing_came_leaves_its_confirmation(
     assert (await confirmed(ledger, "k3")).confirmation == "c1"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="who is restored second loses the confirmation and may be sent again all the same"
-)
 @pytest.mark.parametrize("is_standing", [True, False])
 async def test_of_two_effects_of_one_confirmation_neither_is_sent_again(
     redis: Redis, keys: Keys, ledger: Ledger, is_standing: bool
@@ -259,7 +256,6 @@ async def test_of_two_effects_of_one_confirmation_neither_is_sent_again(
         assert (entry.is_open, entry.is_restored) == (True, True)
 
 
-@pytest.mark.xfail(strict=True, reason="who has not been sent keeps what another may have been sent by")
 async def test_what_was_not_sent_gives_its_confirmation_up_to_what_may_have_been(
     redis: Redis, keys: Keys, ledger: Ledger
 ) -> None:

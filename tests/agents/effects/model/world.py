@@ -78,6 +78,7 @@ class Rules:
     restores_sends: bool = True
     counts_on_from_the_time: bool = True
     restores_confirmations: bool = True
+    restores_rivals_apart: bool = True
     confirms_once: bool = True
 
 
@@ -191,7 +192,20 @@ class World:
     def _put(self, entry: Entry) -> None:
         row = self.ledger._rows[entry.key] = _Row(entry, sent_at=self.now)
         if entry.confirmation is not None and self.rules.restores_confirmations and not entry.is_undone:
-            self.ledger._used._holders.setdefault(entry.confirmation, row)
+            self._hold(entry.confirmation, row)
+
+    def _hold(self, confirmation: str, row: _Row) -> None:
+        """As the rebuild's script does where another effect has the confirmation."""
+        holders = self.ledger._used._holders
+        holder = holders.setdefault(confirmation, row)
+        if holder is row or not self.rules.restores_rivals_apart:
+            return
+        if holder.entry.state is EffectState.PREPARED and not holder.entry.sends:
+            holder.entry = replace(holder.entry, confirmation=None, spent_by=row.entry.key)
+            holders[confirmation] = row
+        else:
+            for each in (holder, row):
+                each.entry = replace(each.entry, is_restored=True)
 
     def ask_for_the_rival(self) -> None:
         """Another lane asks for the rival, from its opening to its commit, if the confirmation is left to it."""
