@@ -10,12 +10,13 @@ which lost the end of its log shows it. Relies on: a Redis that forgets nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
 from redis.asyncio import Redis
 from ticketgate.codecs.records.identity import Coordinate, Fingerprint, IdempotencyKey, collision_key
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.store.durability import Durability
 from ticketgate.store.keys import Keys
 from ticketgate.store.lane_state.marks import mark_committed, raise_claimed_as

@@ -6,7 +6,7 @@ Steps: 1 gate `state`, 2 score what passed, 3 gates `answers`, `abstention`, `po
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ticketgate.agents.deciding.gate import Observer, run_gates
 from ticketgate.agents.deciding.ticket_case import TicketCase
@@ -18,6 +18,7 @@ from ticketgate.agents.policy.policy import Policy
 from ticketgate.agents.scoring.scorer import Scorer, Scores
 from ticketgate.codecs.records.decision import ModelRef, PolicyRef, Probability, Violation
 from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 

@@ -5,7 +5,7 @@ for it. Gates read it to judge, and the decision records what they read.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ticketgate.agents.cleaning import clean
 from ticketgate.agents.deciding.once import once
@@ -19,6 +19,7 @@ from ticketgate.codecs.records.decision import Probability, Violation
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.answer_checks import check_answers
 from ticketgate.codecs.systemone.answers import Answer, answer_confidence, tag_non_finite
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.codecs.values.malformed import quote
 from ticketgate.codecs.values.strict import JsonValue
 

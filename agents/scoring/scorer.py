@@ -5,12 +5,13 @@ fact: the gate `answers` checks it whole, whichever scorer it came from.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from ticketgate.codecs.records.decision import ModelRef
 from ticketgate.codecs.records.ticket import Ticket
 from ticketgate.codecs.systemone.questions import Question
+from ticketgate.codecs.values.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

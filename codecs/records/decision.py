@@ -6,7 +6,7 @@ Field order is part of the form and stays. Readers ignore fields that they do no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cache
 
@@ -21,6 +21,7 @@ from ticketgate.codecs.records.pieces import (
     read_verdict,
     verdict_json,
 )
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.codecs.values.malformed import Malformed, wrong_kind
 from ticketgate.codecs.values.shape import read_written
 from ticketgate.codecs.values.strict import JsonValue, encode

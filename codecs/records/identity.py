@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, NewType
 
 from ticketgate.codecs.records.proposal import Proposal
 from ticketgate.codecs.records.ticket import Ticket
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.codecs.values.strict import JsonValue, canonical
 
 __all__ = [

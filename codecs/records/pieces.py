@@ -6,12 +6,12 @@ Promise: a piece has one spelling, whichever record it stands in. Its readers ig
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, NotRequired
 
 from pydantic import AfterValidator, Field, WithJsonSchema, with_config
 from ticketgate.codecs.records.identity import Coordinate
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.codecs.values.shape import IGNORE_UNKNOWN
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.values.times import parse_rfc3339, require_rfc3339, rfc3339

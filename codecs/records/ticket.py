@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -16,6 +16,7 @@ from pydantic import (
     WithJsonSchema,
     with_config,
 )
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.codecs.values.malformed import Malformed, wrong_kind
 from ticketgate.codecs.values.shape import few_unknown, without_nulls, wrong_fields
 from ticketgate.codecs.values.strict import DEFAULT_MAX_BYTES, JsonValue, decode

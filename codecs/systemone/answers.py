@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
 from ticketgate.codecs.systemone.questions import ChoiceQuestion, NoulQuestion, Question, ScoreQuestion
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.codecs.values.strict import JsonValue
 from ticketgate.codecs.values.tagged import tag_non_finite
 

@@ -20,13 +20,13 @@ import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 from aiokafka.producer.message_accumulator import BatchBuilder
 from ticketgate.codecs.records.headers import Header
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.store.tokens import LaneToken
 from ticketgate.streams.kafka.internals import placing, sender_task, transaction_waiter
 from ticketgate.streams.kafka.one_attempt import allow_one_attempt, notice, unanswered

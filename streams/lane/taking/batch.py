@@ -10,13 +10,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar, assert_never
 
 from aiokafka import ConsumerRecord
 from ticketgate.codecs.records.identity import Coordinate, IdempotencyKey
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.codecs.values.times import to_milliseconds
 from ticketgate.codecs.verdict import Stage, Status, Verdict
 from ticketgate.store.claims import ClaimResult, Claims, Collision, Duplicate, Owned

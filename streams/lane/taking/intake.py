@@ -7,7 +7,6 @@ exactly one of the three parts. See ARCHITECTURE.md#delivery.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from aiokafka import ConsumerRecord
@@ -25,6 +24,7 @@ from ticketgate.codecs.records.identity import (
 from ticketgate.codecs.records.proposal import Proposal, decode_proposal
 from ticketgate.codecs.records.settlement import Settlement, decode_settlement, settlement_fingerprint
 from ticketgate.codecs.records.ticket import Ticket, decode_ticket
+from ticketgate.codecs.values.frozen import dataclass
 from ticketgate.codecs.values.malformed import Malformed, quote
 from ticketgate.codecs.verdict import Stage
 from ticketgate.store.claims import Claim
