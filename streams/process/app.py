@@ -33,6 +33,7 @@ from ticketgate.codecs.verdict import Stage
 from ticketgate.streams.config.overdue import Step, Steps
 from ticketgate.streams.config.settings import Settings, load_settings
 from ticketgate.streams.config.telemetry import Telemetry
+from ticketgate.streams.process.collector import set_up_collector
 from ticketgate.streams.process.member import Membership
 from ticketgate.streams.process.policy_in_force import JudgedBy, PolicyInForce
 from ticketgate.streams.process.preflight import (
@@ -206,6 +207,7 @@ def create_app(settings: Settings, member: Membership | None = None) -> faust.Ap
             app.flow_control.resume()
             if in_force is not None:
                 await in_force.start()
+            set_up_collector()
             try:
                 await runner.start()
             except OSError as err:
