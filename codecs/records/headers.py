@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Protocol, TypeAlias
 
 from ticketgate.codecs.records.identity import Coordinate, Fingerprint, IdempotencyKey
@@ -124,8 +125,13 @@ def record_headers(
         (IDEMPOTENCY_KEY, idempotency_key.encode("utf-8")),
         (FINGERPRINT, fingerprint.encode("utf-8")),
         (COORDINATE, str(coordinate).encode("utf-8")),
-        (SCHEMA, schema.encode("utf-8")),
+        _schema_header(schema),
     )
+
+
+@cache
+def _schema_header(schema: str) -> Header:
+    return (SCHEMA, schema.encode("utf-8"))
 
 
 def dead_letter_headers(

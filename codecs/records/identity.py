@@ -77,7 +77,8 @@ def ticket_key(namespace: str, ticket: Ticket) -> IdempotencyKey:
         ("id", ticket.id) if ticket.idempotency_key is None else ("idempotency_key", ticket.idempotency_key)
     )
     head = _head("ticketgate key 1", namespace, "ticket")
-    return IdempotencyKey(hashlib.sha256(head + _framed(ticket.tenant, kind, name)).hexdigest())
+    parts = head + _framed(ticket.tenant) + _head(kind) + _framed(name)
+    return IdempotencyKey(hashlib.sha256(parts).hexdigest())
 
 
 def proposal_key(namespace: str, tenant: str, case_id: str, attempt: int) -> IdempotencyKey:
@@ -118,8 +119,7 @@ def effect_key(key: IdempotencyKey, place: int) -> str:
 
     A decision that is taken again before it was committed names the same effects by the same keys.
     """
-    head = _head("ticketgate effect 1")
-    return hashlib.sha256(head + _framed(key, str(place))).hexdigest()
+    return hashlib.sha256(_head("ticketgate effect 1") + _framed(key) + _head(str(place))).hexdigest()
 
 
 def confirmation_digest(actor_id: str, event_id: str) -> str:
@@ -131,19 +131,16 @@ def confirmation_digest(actor_id: str, event_id: str) -> str:
 
 
 def _hash(*parts: str) -> str:
-    return hashlib.sha256(_framed(*parts)).hexdigest()
+    return hashlib.sha256(b"".join(map(_framed, parts))).hexdigest()
 
 
-def _framed(*parts: str) -> bytes:
-    """Each part behind its length."""
-    framed = b""
-    for part in parts:
-        encoded = part.encode("utf-8")
-        framed += len(encoded).to_bytes(8, "big") + encoded
-    return framed
+def _framed(part: str) -> bytes:
+    """A part behind its length."""
+    encoded = part.encode("utf-8")
+    return len(encoded).to_bytes(8, "big") + encoded
 
 
 @cache
 def _head(*parts: str) -> bytes:
     """Parts that are the same for every ticket of a worker."""
-    return _framed(*parts)
+    return b"".join(map(_framed, parts))

@@ -102,7 +102,8 @@ _OPTIONAL = _HINTS.keys() - {"id", "state"}
 def _read_version_1(record: dict[str, JsonValue]) -> Ticket | Malformed:
     record = without_nulls(record, _OPTIONAL)
     try:
-        checked = _check().validate_python(few_unknown(record, _HINTS))
+        # The adapter's own method takes twice as long, for all that it passes on.
+        checked = _check().validator.validate_python(few_unknown(record, _HINTS))
     except ValidationError as err:
         return wrong_fields(err, record, _HINTS, unknown="what is yours goes into attributes")
     return Ticket(

@@ -89,12 +89,14 @@ def decode(
         return _malformed("empty_value", f"empty value: {what}, where a JSON value must stand")
     if data.startswith(_BYTE_ORDER_MARK):
         return _malformed("bom", "byte order mark before the JSON value: send UTF-8 without one")
-    if not is_our_own and _has_too_many_containers(data):
+    containers = _containers(data, 0, len(data))
+    if not is_our_own and _has_too_many(containers, data):
         most = MAX_CONTAINERS_ANYWAY + len(data) // BYTES_A_CONTAINER
         what = f"more than {most} objects and arrays, which is what {len(data)} bytes may have"
         # Whoever nests too deeply has too many as well, and is told the nearer reason.
         return (explain(data) if _DEEP.search(data) else None) or _malformed("too_many_containers", what)
-    is_suspicious = _is_suspicious(data)
+    # Whether it could hold what jiter lets through: decided on bytes, since most tickets cannot.
+    is_suspicious = containers > MAX_DEPTH or _PERHAPS_OUT_OF_RANGE.search(data) is not None
     try:
         value = _exactly(data) if is_suspicious and _PERHAPS_ROUNDED.search(data) else _rounded(data)
     except ValueError as err:
@@ -139,15 +141,10 @@ def _malformed(code: str, reason: str) -> Malformed:
     return Malformed(Stage.PARSE, code, reason)
 
 
-def _is_suspicious(data: bytes) -> bool:
-    """Whether `data` could hold what jiter lets through: decided on bytes, since most tickets cannot."""
-    return data.count(b"{") + data.count(b"[") > MAX_DEPTH or _PERHAPS_OUT_OF_RANGE.search(data) is not None
-
-
-def _has_too_many_containers(data: bytes) -> bool:
-    """Whether there are more than may be held in memory. Texts are looked into only then."""
+def _has_too_many(count: int, data: bytes) -> bool:
+    """Whether of `count` containers, some perhaps in texts, more than may be held in memory are none. Texts are looked
+    into only then."""
     most = MAX_CONTAINERS_ANYWAY + len(data) // BYTES_A_CONTAINER
-    count = _containers(data, 0, len(data))
     if count <= most:
         return False
     return count - sum(_containers(data, *text.span()) for text in _TEXT.finditer(data)) > most

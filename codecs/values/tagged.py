@@ -65,10 +65,20 @@ def _tagged_object(raw: Mapping[object, object], depth: int) -> dict[str, JsonVa
         if (type(item) is float and math.isfinite(item)) or (type(item) is str and item.isascii()):
             tagged[name] = item
         elif type(item) is dict and depth > 1:
-            tagged[name] = _tagged_object(item, depth - 1)
+            tagged[name] = item if _is_noul(item) else _tagged_object(item, depth - 1)
         else:
             tagged[name] = _tagged(item, depth - 1)
     return tagged
+
+
+def _is_noul(item: dict[object, object]) -> bool:
+    """Whether it is a noul's answer and no more, which can be written as it is: a policy may have forty a ticket."""
+    return (
+        len(item) == 2
+        and item.get("type") == "noul"
+        and type(noul := item.get("noul")) is float
+        and math.isfinite(noul)
+    )
 
 
 def _huge(number: int) -> str:

@@ -161,6 +161,8 @@ def set_aside(reason: str) -> Malformed:
 
 def _check_headers(headers: Sequence[Header]) -> Malformed | None:
     """A header whose name is not UTF-8 can neither be passed on nor left out unseen."""
+    if not headers:
+        return None
     unreadable = [name for name, value in headers if not has_readable_name((name, value))]
     if not unreadable:
         return None
