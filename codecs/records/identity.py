@@ -131,7 +131,7 @@ def confirmation_digest(actor_id: str, event_id: str) -> str:
 
 
 def _hash(*parts: str) -> str:
-    return hashlib.sha256(b"".join(map(_framed, parts))).hexdigest()
+    return hashlib.sha256(_all_framed(*parts)).hexdigest()
 
 
 def _framed(part: str) -> bytes:
@@ -140,7 +140,10 @@ def _framed(part: str) -> bytes:
     return len(encoded).to_bytes(8, "big") + encoded
 
 
-@cache
-def _head(*parts: str) -> bytes:
-    """Parts that are the same for every ticket of a worker."""
+def _all_framed(*parts: str) -> bytes:
+    """Each part behind its length."""
     return b"".join(map(_framed, parts))
+
+
+# Parts that are the same for every ticket of a worker.
+_head = cache(_all_framed)
