@@ -99,6 +99,11 @@ class TextCache(Generic[T]):
 VectorCache = TextCache[TextVector]
 
 
+def stacked(read: Sequence[TextVector]) -> NDArray[np.float32]:
+    """The vectors of some texts as [texts, width]."""
+    return np.stack([each.vector for each in read]) if read else np.empty((0, 1), np.float32)
+
+
 def joined(windows: Sequence[Tokens], vectors: Sequence[NDArray[np.float32]]) -> TextVector:
     """One text's vector: the mean of its windows' by their tokens, of length 1."""
     lengths = [len(window.ids) for window in windows]

@@ -37,7 +37,7 @@ from ticketgate.agents.scoring.folder import ModelFolder
 from ticketgate.agents.scoring.scorer import Scores, TextCounts
 from ticketgate.agents.scoring.session import open_graph
 from ticketgate.agents.scoring.tokens import Tokenization, Tokens
-from ticketgate.agents.scoring.vectors import TextCache, TextVector, VectorCache, digest_of, joined
+from ticketgate.agents.scoring.vectors import TextCache, TextVector, VectorCache, digest_of, joined, stacked
 from ticketgate.codecs.systemone.questions import (
     MAX_SHORTLISTED,
     ChoiceQuestion,
@@ -162,17 +162,11 @@ class BiEncoderHead:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[texts, width], each of length 1."""
-        return (
-            np.stack([read.vector for read in self._encode(texts)]) if texts else np.empty((0, 1), np.float32)
-        )
+        return stacked(self._encode(texts))
 
     def embed_ahead(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[texts, width], each of length 1; where it is a ticket's whole text, `score` does not read it again."""
-        return (
-            np.stack([read.vector for read in self._tickets.ahead(texts)])
-            if texts
-            else np.empty((0, 1), np.float32)
-        )
+        return stacked(self._tickets.ahead(texts))
 
     def _ask(self, questions: Sequence[Question]) -> list[_Asked]:
         texts = [self._wording.texts(question) for question in questions]
